@@ -191,7 +191,7 @@ fn index() -> String {
             let _ = writeln!(page, "* [`{name}`](mediators/{name}.md): {}", definition.summary);
         }
     }
-    page += "\n## Not executable\n\n| element | instead |\n|---|---|\n";
+    page += "\n## Not executable\n\nA message that comes to one of these faults; the rest of its artifact runs.\n\n| element | instead |\n|---|---|\n";
     let executable = |name: &str| definitions.iter().any(|definition| definition.name == name);
     for (name, why) in registry.unsupported.iter().filter(|(name, _)| !executable(name)) {
         let _ = writeln!(page, "| `{name}` | {why} |");

@@ -39,7 +39,7 @@ fn small() -> Vec<(&'static str, String)> {
         (
             main("artifacts/proxy-services/Java.xml"),
             format!(
-                "<proxy {NS} name='Java'><target><inSequence><class name='a.B'/></inSequence></target></proxy>"
+                "<proxy {NS} name='Java'><target><inSequence><class name='a.B'/><respond/></inSequence></target></proxy>"
             ),
         ),
         (
@@ -55,9 +55,13 @@ fn a_project_runs_as_it_lies() {
     let root = project("runs", &small());
     let path = root.to_str().expect("UTF-8");
     let process = Process::run(&root, &[]);
-    assert!(process.ready.contains("artifacts=3"), "{}", process.ready);
+    assert!(process.ready.contains("artifacts=4"), "{}", process.ready);
     let (status, head, body) = support::ask(process.http(), "GET", "/a", b"").expect("an answer");
     assert_eq!((status, &*body), (200, &b"hello"[..]), "{head}");
+    // A step that cannot be executed faults, and nothing else of its artifact does.
+    let (status, head, _) =
+        support::ask(process.http(), "POST", "/services/Java", b"<a/>").expect("an answer");
+    assert_eq!(status, 500, "{head}");
     let explained = busbar(&["explain", path]);
     assert!(String::from_utf8_lossy(&explained.stdout).contains("/a"), "{explained:?}");
 }

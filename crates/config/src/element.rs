@@ -383,8 +383,13 @@ impl Element {
     /// none. What `parameter` and `property` hold stays as it is, and so does the content of a `localEntry`.
     #[must_use]
     pub(crate) fn adopted(&self) -> Element {
+        self.adopted_from("")
+    }
+
+    /// As [`Element::adopted`], for the elements of a namespace.
+    pub(crate) fn adopted_from(&self, namespace: &str) -> Element {
         let mut data = ElementData::clone(&self.0);
-        if data.name.namespace.is_empty() {
+        if *data.name.namespace == *namespace {
             data.name.namespace = Arc::from(SYNAPSE);
         }
         let holds_values = matches!(&*data.name.local, "parameter" | "property");
@@ -394,7 +399,7 @@ impl Element {
                 && !holds_values
                 && (!holds_content || element.local() == "description")
             {
-                *element = element.adopted();
+                *element = element.adopted_from(namespace);
             }
         }
         Element::from(data)

@@ -553,6 +553,19 @@ impl Loader {
                 self.read(kind, &element.adopted(), mark)
             }
             SYNAPSE => self.read(kind, element, mark),
+            namespace if kind == ArtifactKind::DataService => {
+                let message = format!("`{}` is in the namespace `{namespace}`", element.name());
+                let found = Diagnostic::warning("wrong-namespace", message)
+                    .at(
+                        element.name_span(),
+                        "read as if it were in none, as the elements of data services are",
+                    )
+                    .help(
+                        "take the declaration of the namespace away: WSO2 finds only a part of such elements",
+                    );
+                self.diagnostics.push(found);
+                self.read(kind, &element.adopted_from(namespace), mark);
+            }
             "" if !kind.is_mediation() => {
                 let message = format!("`{}` is in no namespace", element.name());
                 let found = Diagnostic::warning("wrong-namespace", message)
@@ -721,6 +734,12 @@ impl Loader {
             self.make_way(name);
         }
         if let Some((first_kind, first)) = self.defined.get(&(space, name.to_owned())).copied() {
+            if first_kind == kind && self.is_copy(span.file, first.file) {
+                let message = format!("the {kind} `{name}` is in two files with the same content");
+                let found = Diagnostic::warning("duplicate-key", message).at(span, "this copy is left out");
+                self.diagnostics.push(found.at(first, "this one is in force"));
+                return false;
+            }
             let message = match name {
                 "" => format!("there are two elements `{}`", kind.element()),
                 name if first_kind == kind => format!("two of the kind {kind} are named `{name}`"),
@@ -740,6 +759,18 @@ impl Loader {
         }
         self.defined.insert((space, name.to_owned()), (kind, span));
         true
+    }
+
+    /// Whether a file is a copy of another one, as where a repository holds a project twice, or what a build made beside its sources.
+    fn is_copy(&self, file: FileId, other: FileId) -> bool {
+        let lines = |file| {
+            let text = self.sources.get(file)?.text();
+            Some(text.trim().lines().map(str::trim_end))
+        };
+        match (lines(file), lines(other)) {
+            (Some(copy), Some(original)) => file != other && copy.eq(original),
+            _ => false,
+        }
     }
 
     /// Whether the artifact that was read first is replaced by the one that is read now, since only one of them can be in force: the one in
@@ -800,6 +831,12 @@ impl Loader {
         };
         let error = Diagnostic::error("duplicate-context", message);
         let (span, first_span) = (api.written_context.span, first.written_context.span);
+        if self.is_copy(span.file, first_span.file) {
+            let message = format!("the API `{name}` is in two files with the same content");
+            let found = Diagnostic::warning("duplicate-key", message).at(span, "this copy is left out");
+            self.diagnostics.push(found.at(first_span, "this one is in force"));
+            return false;
+        }
         let first = (ArtifactKind::Api, first_name.as_str(), first_span.file);
         if self.makes_way(ArtifactKind::Api, &name, span.file, first) {
             let error = error.at(first_span, "this API is left out");

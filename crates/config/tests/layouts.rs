@@ -204,6 +204,96 @@ fn a_project_of_the_newer_tools() {
 const LIBRARIES: &str = "<artifacts><artifact name='mail' version='1.0.0' type='synapse/lib' serverRole='EnterpriseServiceBus'>\
                          <file>mail-connector-1.0.0.zip</file></artifact></artifacts>";
 
+/// Descriptors of the newer tools name resources by their paths in the registry; the files lie in the directories of these paths.
+#[test]
+fn described_resources_lie_where_their_path_says() {
+    fn item(file: &str, path: &str) -> String {
+        format!(
+            "<item><file>{file}</file><path>{path}</path><properties><property key='by' value='{file}'/></properties></item>"
+        )
+    }
+    let artifacts = |items: &[String]| {
+        format!(
+            "<artifacts><artifact name='a' version='1' type='registry/resource'>{}</artifact></artifacts>",
+            items.concat()
+        )
+    };
+    let resources = artifacts(&[
+        item("t.xslt", "/_system/governance/mi-resources/deep/xslt"),
+        item("top.json", "/_system/governance/mi-resources"),
+        item("whole.json", "/_system/governance/mi-resources/json/whole.json"),
+        item("old.txt", "/_system/config/texts/"),
+        item("none.txt", "/_system/governance/mi-resources/texts"),
+        item("m.dmc", "/_system/governance/mi-resources/maps/m"),
+        item("m_inputSchema.json", "/_system/governance/mi-resources/maps/m"),
+        "<collection><directory>set</directory><path>/_system/governance/mi-resources/set</path></collection>".into(),
+    ]);
+    let registry = artifacts(&[item("s.xml", "/_system/governance/"), item("e.xml", "/_system/config/a/b")]);
+    let root = directory(
+        "described",
+        &[
+            ("pom.xml", "<project/>"),
+            ("src/main/wso2mi/artifacts/apis/A.xml", &api("A")),
+            ("src/main/wso2mi/resources/artifact.xml", &resources),
+            ("src/main/wso2mi/resources/deep/xslt/t.xslt", "<t/>"),
+            ("src/main/wso2mi/resources/top.json", "1"),
+            ("src/main/wso2mi/resources/maps/m/m.ts", "export function mapFunction(input: A): B {}"),
+            ("src/main/wso2mi/resources/json/whole.json", "2"),
+            ("src/main/wso2mi/resources/set/one.txt", "one"),
+            ("src/main/wso2mi/resources/registry/artifact.xml", &registry),
+            ("src/main/wso2mi/resources/registry/gov/s.xml", "<s/>"),
+            ("src/main/wso2mi/resources/registry/conf/a/b/e.xml", "<e/>"),
+            ("src/main/wso2mi/resources/registry/conf/texts/old.txt", "old"),
+        ],
+    );
+    let loaded = load(&root, &LoadOptions::default());
+    for (key, content, by) in [
+        ("resources:deep/xslt/t.xslt", "<t/>", Some("t.xslt")),
+        ("gov:mi-resources/top.json", "1", Some("top.json")),
+        ("resources:json/whole.json", "2", Some("whole.json")),
+        ("conf:texts/old.txt", "old", Some("old.txt")),
+        ("resources:set/one.txt", "one", None),
+        ("resources:maps/m/m.ts", "export function mapFunction(input: A): B {}", None),
+        ("gov:s.xml", "<s/>", Some("s.xml")),
+        ("conf:a/b/e.xml", "<e/>", Some("e.xml")),
+    ] {
+        assert_eq!(resource(&loaded, key).as_deref(), Some(content), "{key}");
+        assert_eq!(loaded.configuration.registry.property(key, "by").as_deref(), by, "{key}");
+    }
+    let missing: Vec<String> =
+        reported(&loaded).into_iter().filter(|line| !line.contains("not-read")).collect();
+    assert_eq!(missing, ["warning missing-file the resource `none.txt` is not there"]);
+}
+
+/// A repository may hold a project twice, or what a build made of it: the same artifact in another file is no second artifact.
+#[test]
+fn copies_of_a_file_are_one_artifact() {
+    let changed = api("B").replace("<respond/>", "<drop/>");
+    let copy = format!("{}\r\n", api("A"));
+    let root = directory(
+        "copies",
+        &[
+            ("one/src/main/synapse-config/api/A.xml", &api("A")),
+            ("one/src/main/synapse-config/api/B.xml", &api("B")),
+            ("one/src/main/synapse-config/sequences/S.xml", &sequence("S")),
+            ("two/src/main/synapse-config/api/A.xml", &copy),
+            ("two/src/main/synapse-config/api/B.xml", &changed),
+            ("two/src/main/synapse-config/sequences/S.xml", &sequence("S")),
+        ],
+    );
+    let loaded = load(&root, &LoadOptions::default());
+    assert_eq!(artifacts(&loaded), "api/A api/B sequence/S");
+    assert_eq!(
+        reported(&loaded),
+        [
+            "warning duplicate-key the API `A` is in two files with the same content",
+            "error duplicate-context two APIs have the context `/B`",
+            "warning duplicate-key the sequence `S` is in two files with the same content",
+        ]
+    );
+    assert_eq!(loaded.faulty.len(), 1);
+}
+
 #[test]
 fn spellings_of_directories_and_files() {
     let text = sequence("S2");
@@ -579,6 +669,14 @@ fn a_data_service_in_a_file_of_another_kind_is_named() {
             "warning not-read `data-services/Plain.xml` is not read (files): their kind is unknown, and no artifact refers to them"
         ]
     );
+}
+
+#[test]
+fn a_data_service_may_be_in_a_namespace() {
+    let service = "<data name='S' xmlns='urn:of-the-tools'><query id='q' useConfig='c'><sql>SELECT 1</sql></query><config id='c'/></data>";
+    let loaded = load(&directory("namespaced", &[("dataservices/S.dbs", service)]), &LoadOptions::default());
+    assert_eq!(reported(&loaded), ["warning wrong-namespace `data` is in the namespace `urn:of-the-tools`"]);
+    assert_eq!(loaded.configuration.data_services.names().collect::<Vec<_>>(), ["S"]);
 }
 
 /// A reload: what is in force afterwards, and the faulty ones with whether they are held.

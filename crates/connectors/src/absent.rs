@@ -4,7 +4,7 @@
 use crate::operation::operation;
 use config::{Configuration, Element};
 use diagnostics::Diagnostic;
-use flow::{Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Need};
+use flow::{Compiled, Compiler, Definition, Unsupported};
 use std::fmt::Write;
 
 /// Any operation without a definition.
@@ -36,22 +36,6 @@ const NEEDS: &[(&[&str], &str)] = &[
     (&["ftp", "sftp"], "it needs a file transport to other machines: not in this version"),
     (&["ai"], "it needs a client for a language model: call its HTTP interface with `http.post`"),
 ];
-
-struct Absent(String);
-
-impl Mediator for Absent {
-    fn need(&self) -> Need {
-        Need::Nothing
-    }
-
-    fn reason(&self) -> String {
-        "is not executable: it faults".to_owned()
-    }
-
-    fn mediate(&self, _: &mut Context) -> Result<Flow, Fault> {
-        Err(Fault::new(self.0.as_str()))
-    }
-}
 
 /// Why a library in the configuration does not have this operation; `None`: no library of this connector is faulty.
 fn reason_in(name: &str, connector: &str, configuration: &Configuration) -> Option<String> {
@@ -138,5 +122,5 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         found = found.help(list);
     }
     compiler.diagnostics.push(found);
-    Some(Box::new(Absent(format!("{message}: {why}"))))
+    Some(Box::new(Unsupported::new(format!("{message}: {why}"))))
 }

@@ -3,9 +3,11 @@
 //!
 //! The mapping is the generated text of WSO2's editor: `map_S_IN_S_OUT = function () { … }`, which reads `inputIN` and
 //! returns what goes out. It runs on the room `script`, with its limits. How XML and CSV become what it reads, and come
-//! of what it returns, is in `data_mapper/model.rs`.
+//! of what it returns, is in `data_mapper/model.rs`. Where a project has only the TypeScript that the editor of today makes the
+//! mapping of, `data_mapper/typescript.rs` does so.
 
 mod model;
+mod typescript;
 
 use crate::known::{Known, warn_missing};
 use crate::script::{self, Target};
@@ -46,7 +48,8 @@ pub const DEFINITION: Definition = Definition {
 const PAGE: Page = Page {
     family: Family::Transformation,
     semantics: "The mapping is what WSO2's editor generates: JavaScript with a function `map_S_IN_S_OUT`, named by the titles of the two schemas, which reads
-`inputIN` and returns the result. [Data mappings](../scripts.md#data-mappings) describes attributes, texts, arrays, rows of CSV and
+`inputIN` and returns the result. If it is missing, it is generated from the TypeScript of the same name (`NAME.ts` for `NAME.dmc`), and so are
+missing schemas. [Data mappings](../scripts.md#data-mappings) describes attributes, texts, arrays, rows of CSV and
 properties in it. The schemas have the names, the order of columns and the types. A text that is no number is an error if the input schema requires
 a number; values of the result are converted to the types of the output schema, if possible. The schemas do not validate the message; use [validate](validate.md) for that.
 
@@ -114,7 +117,35 @@ struct DataMapper {
 }
 
 /// Of the three keys.
-type Texts = [Arc<[u8]>; 3];
+#[derive(PartialEq)]
+struct Texts {
+    all: [Arc<[u8]>; 3],
+    /// The first is the TypeScript that the mapping and the schemas are made of; schemas that are empty are not there.
+    typescript: bool,
+}
+
+impl Texts {
+    /// The texts that `find` has for the keys; `None` where one is missing.
+    fn find(keys: [&str; 3], mut find: impl FnMut(&str) -> Option<Arc<[u8]>>) -> [Option<Arc<[u8]>>; 4] {
+        let [config, input, output] = keys.map(|key| find(key.trim()));
+        let source = match config {
+            None => typescript::source_of(keys[0]).and_then(|key| find(&key)),
+            Some(_) => None,
+        };
+        [config, input, output, source]
+    }
+
+    fn of(found: [Option<Arc<[u8]>>; 4]) -> Result<Texts, usize> {
+        let [config, input, output, source] = found;
+        let typescript = source.is_some();
+        let all = [config.or(source), input, output];
+        let missing = all.iter().position(|text| text.is_none() && !typescript);
+        match missing {
+            Some(index) => Err(index),
+            None => Ok(Texts { all: all.map(Option::unwrap_or_default), typescript }),
+        }
+    }
+}
 
 struct Mapping {
     script: Script,
@@ -182,15 +213,16 @@ fn fixed(element: &Element, keys: &[KeyValue; 3], compiler: &mut Compiler<'_>) -
     let [Some(config), Some(input), Some(output)] = keys.each_ref().map(KeyValue::literal) else {
         return None;
     };
-    let [config, input, output] =
-        [(KEYS[0], config), (KEYS[1], input), (KEYS[2], output)].map(|(attribute, key)| {
-            let entry = compiler.entry(key.trim());
-            if entry.is_none() {
+    let keys = [config, input, output];
+    let found = Texts::find(keys, |key| compiler.entry(key).map(|entry| entry.bytes));
+    if found[3].is_none() {
+        for ((key, attribute), text) in keys.iter().zip(KEYS).zip(&found) {
+            if text.is_none() {
                 warn_missing("entry", key.trim(), element.value_span(attribute), compiler);
             }
-            entry.map(|entry| entry.bytes)
-        });
-    Some([config?, input?, output?])
+        }
+    }
+    Texts::of(found).ok()
 }
 
 impl Kinds {
@@ -206,9 +238,13 @@ impl Kinds {
 
 impl Mapping {
     fn load(texts: &Texts, from: Option<Kinds>, to: Option<Kinds>) -> Result<Mapping, String> {
-        let [config, input, output] = texts;
+        let [config, input, output] = &texts.all;
         let config = String::from_utf8_lossy(config);
-        let (input, output) = (Schema::read(input, "input")?, Schema::read(output, "output")?);
+        let made = if texts.typescript { typescript::made(&config)? } else { Default::default() };
+        let is_made = |text: &Arc<[u8]>| texts.typescript && text.is_empty();
+        let input = Schema::read(if is_made(input) { &made[1] } else { input }, "input")?;
+        let output = Schema::read(if is_made(output) { &made[2] } else { output }, "output")?;
+        let config = if texts.typescript { String::from_utf8_lossy(&made[0]) } else { config };
         let kind = |given: Option<Kinds>, schema: &Schema, member: &str| {
             let by_schema = || schema.member(member).and_then(Kinds::of);
             given
@@ -315,7 +351,7 @@ fn function_of(config: &str, input: &Schema, output: &Schema) -> Option<String> 
     first.map(str::to_owned)
 }
 
-/// `DM_PROPERTIES.SCOPE['name']`, `DM_PROPERTIES['SCOPE']['name']`, `DM_PROPERTIES.SCOPE.name`.
+/// `DM_PROPERTIES.SCOPE['name']`, `DM_PROPERTIES['SCOPE']['name']`, `DM_PROPERTIES.SCOPE.name`, `getPropertyValue("scope", "name")`.
 fn properties_of(config: &str) -> Vec<(String, String)> {
     let step = |rest: &str| -> Option<(String, usize)> {
         let bytes = rest.as_bytes();
@@ -333,7 +369,21 @@ fn properties_of(config: &str) -> Vec<(String, String)> {
             _ => None,
         }
     };
+    // The string in front of `mark`, and what is behind it.
+    fn argument(rest: &str, mark: char) -> Option<(&str, &str)> {
+        let rest = rest.trim_start();
+        let (quoted, rest) =
+            rest.get(1..)?.split_once(rest.chars().next().filter(|c| matches!(c, '"' | '\''))?)?;
+        Some((quoted.trim(), rest.trim_start().strip_prefix(mark)?))
+    }
     let mut found = Vec::new();
+    for (at, matched) in config.match_indices("getPropertyValue") {
+        let rest = config[at + matched.len()..].trim_start().strip_prefix('(');
+        let Some((scope, rest)) = rest.and_then(|rest| argument(rest, ',')) else { continue };
+        if let Some((name, _)) = argument(rest, ')') {
+            found.push((scope.to_ascii_uppercase(), name.to_owned()));
+        }
+    }
     for (at, matched) in config.match_indices("DM_PROPERTIES") {
         let rest = &config[at + matched.len()..];
         let Some((scope, length)) = step(rest) else { continue };
@@ -397,13 +447,13 @@ impl DataMapper {
             return Ok(Arc::clone(mapping));
         }
         let mut names: [Arc<str>; 3] = Default::default();
-        let mut texts: Texts = Default::default();
-        for ((key, name), text) in self.keys.iter().zip(&mut names).zip(&mut texts) {
+        for (key, name) in self.keys.iter().zip(&mut names) {
             *name = Arc::from(key.resolve(context)?.unwrap_or_default().trim());
-            let entry = context.plan().entry(name);
-            *text =
-                entry.ok_or_else(|| wrong(format!("there is no entry or registry resource `{name}`")))?.bytes;
         }
+        let keys = names.each_ref().map(|name| &**name);
+        let found = Texts::find(keys, |key| context.plan().entry(key).map(|entry| entry.bytes));
+        let texts = Texts::of(found)
+            .map_err(|index| wrong(format!("there is no entry or registry resource `{}`", names[index])))?;
         self.mappings
             .get_or_make(&names, texts, |texts| Mapping::load(texts, self.input, self.output).map_err(wrong))
     }
@@ -546,6 +596,56 @@ mod tests {
         );
         assert_eq!(end.payload(), r#"{"name":"N"}"#);
         assert!(end.context.variables.get("v").is_some_and(|value| value.to_string().contains("line")));
+    }
+
+    const TYPESCRIPT: &str = "import * as dmUtils from './dm-utils';\ndeclare var DM_PROPERTIES: any;\n\
+        /*\n * title : \"order\",\n * inputType : \"XML\",\n */\ninterface Order {\n    attr_no: number\n    ship_to: string\n    line: {\n        sku: string\n        n: number\n    }[]\n}\n\
+        /* outputType : \"JSON\" */\ninterface Shipped { order_no: string; ship_to: string; parts: { sku: string, n: number }[]; by: string }\n\
+        /**\n * functionName : map_S_order_S_Shipped\n * inputVariable : inputorder\n */\nexport function mapFunction(input: Order): Shipped {\n\
+        return { order_no: dmUtils.numberToString(input.attr_no), ship_to: dmUtils.toUppercase(input.ship_to) as string,\n\
+        parts: input.line.map((own): { sku: string, n: number } => { return { sku: own.sku, n: own.n! + 1 } }),\n\
+        by: dmUtils.concat(dmUtils.getPropertyValue(\"default\", \"p\"), \"/\", DM_PROPERTIES.TRANSPORT['X-Who']) };\n}";
+
+    #[test]
+    fn a_mapping_may_be_there_as_typescript_only() {
+        let text = |attributes: &str, entries: &str| {
+            let text = format!(
+                "<property name='p' value='prop'/><datamapper config='m/m.dmc' inputSchema='m/m_inputSchema.json' outputSchema='m/m_outputSchema.json' {attributes}/>\
+                 <!--top--><localEntry key='m/m.ts'><![CDATA[{TYPESCRIPT}]]></localEntry>{entries}"
+            );
+            testing::main(&crate::registry(testing::endpoints), &text)
+        };
+        let order = "<order no='7'><ship_to>me</ship_to><line><sku>a</sku><n>1</n></line></order>";
+        let flow = text("", "");
+        assert!(flow.found.is_empty(), "{:?}", flow.found);
+        assert_eq!(
+            flow.run(XML, order).payload(),
+            r#"{"order_no":"7","ship_to":"ME","parts":[{"sku":"a","n":2}],"by":"prop/me"}"#
+        );
+        assert_eq!(
+            text("outputType='XML'", "").run(XML, order).payload(),
+            "<Shipped><order_no>7</order_no><ship_to>ME</ship_to><parts><sku>a</sku><n>2</n></parts><by>prop/me</by></Shipped>"
+        );
+        // What is built is what counts.
+        let built = "<localEntry key='m/m.dmc'><![CDATA[var DataMapper;(()=>{\"use strict\";var e={};function t(e,t){return e<t?{built:e}:{}}\
+            e.mapFunction=void 0,e.mapFunction=function(e){return t(e.attr_no,9)},DataMapper=e})();\n\nfunction mapFunction(input) {\n\
+            return DataMapper.mapFunction(input);\n}\n\nfunction map_S_order_S_o() {\n return mapFunction(inputorder);\n}]]></localEntry>\
+            <localEntry key='m/m_inputSchema.json'>{\"title\": \"order\", \"type\": \"object\", \"inputType\": \"XML\", \"attributes\": {\"no\": {\"type\": \"number\"}}}</localEntry>\
+            <localEntry key='m/m_outputSchema.json'>{\"title\": \"o\", \"outputType\": \"JSON\"}</localEntry>";
+        assert_eq!(text("", built).run(XML, order).payload(), r#"{"built":7}"#);
+        let half =
+            built.split_once("</localEntry>").map_or("", |(first, _)| first).to_owned() + "</localEntry>";
+        assert!(text("", &half).reports("there is no entry `m/m_inputSchema.json`"));
+    }
+
+    #[test]
+    fn a_colon_behind_what_is_no_prefix_is_an_underscore() {
+        let input = r#"{"title":"root","type":"object","properties":{"a:b":{"type":"number"}}}"#;
+        let config = "map_S_root_S_root = function(){ return {a_b: inputroot.a_b}; };";
+        for (to, wanted) in [("JSON", r#"{"a_b":1}"#), ("XML", "<root><a_b>1</a_b></root>")] {
+            let attributes = format!("inputType='JSON' outputType='{to}'");
+            assert_eq!(map(&attributes, config, (input, input), JSON, r#"{"a_b":1}"#).payload(), wanted);
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use config::Element;
 use diagnostics::{Diagnostic, Severity, Span};
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
-    KeyValue, Mediator, Moves, Need, Page, Step, Values,
+    KeyValue, Mediator, Moves, Need, Page, Step, Unsupported, Values,
 };
 use host::set_body;
 use message::Value;
@@ -154,12 +154,13 @@ struct Given {
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let language = element.attribute("language")?;
     if !JAVASCRIPT.contains(&language.value.trim().to_ascii_lowercase().as_str()) {
+        let message = format!("the language `{}` is not executable here", language.value.trim());
         compiler.diagnostics.push(
-            Diagnostic::error("unsupported-language", format!("`{}` is not executable here", language.value))
+            Diagnostic::warning("unsupported-language", format!("{message}: messages that come here fault"))
                 .at(language.value_span, "expected `js`, `rhinoJs` or `nashornJs`")
                 .help("write the script in JavaScript: `mc` has the same methods"),
         );
-        return None;
+        return Some(Box::new(Unsupported::new(message)));
     }
     if let (Some(function), None) = (element.attribute("function"), element.attribute("key")) {
         compiler.error(

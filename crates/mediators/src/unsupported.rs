@@ -40,8 +40,16 @@ mod tests {
         for (name, why) in super::UNSUPPORTED {
             assert!(why.len() > 20, "{name}");
             if registry.definition(name).is_none() {
-                let flow = testing::main(&registry, &format!("<{name}/>"));
-                assert!(flow.reports(&format!("`{name}` is not executable here")), "{flow:?}");
+                // The steps before it and the other branches run.
+                let steps = format!(
+                    r#"<property name="before" value="1"/><filter xpath="//no"><then><{name}/></then></filter><{name} name="a.B"><x/></{name}>"#
+                );
+                let flow = testing::main(&registry, &steps);
+                let message = format!("`{name}` is not executable here");
+                assert!(flow.reports(&format!("{message}: messages that come here fault")), "{flow:?}");
+                let end = flow.run(&[("Content-Type", "application/xml")], "<a/>");
+                assert_eq!(end.property("ERROR_MESSAGE"), Some(format!("{message}: {why}")), "{name}");
+                assert_eq!(end.property("before").as_deref(), Some("1"), "{name}");
             }
         }
         let flow = testing::main(&registry, "<lib.operation/><lgo/>");

@@ -10,6 +10,7 @@ mod engine;
 mod host;
 mod tokens;
 mod trees;
+pub mod typescript;
 
 pub use engine::{Returned, run};
 pub use host::Host;

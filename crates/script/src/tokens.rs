@@ -123,12 +123,17 @@ fn cut(text: &str, balanced: bool, nesting: usize) -> Vec<Token> {
     tokens
 }
 
+/// Whether a word is one behind which an operand comes.
+pub(crate) fn is_before_operand(word: &str) -> bool {
+    BEFORE_OPERAND.contains(&word)
+}
+
 /// Whether an operand, not an operator, comes behind a token.
 fn operand_comes(text: &str, last: Option<&Token>) -> bool {
     let Some(last) = last else { return true };
     let word = &text[last.at.clone()];
     match last.kind {
-        Kind::Word => BEFORE_OPERAND.contains(&word),
+        Kind::Word => is_before_operand(word),
         Kind::Literal | Kind::Markup => false,
         // Behind `}` a statement begins more often than a division goes on.
         Kind::Mark => !matches!(word, ")" | "]" | "++" | "--"),

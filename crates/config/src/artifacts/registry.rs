@@ -9,7 +9,7 @@ use crate::parameter::{self, Parameter};
 use crate::read::{self, Shape};
 use crate::resources::{Found, RegistryLimits, Resources};
 use crate::value::Key;
-use diagnostics::{Diagnostic, Span};
+use diagnostics::{Diagnostic, Severity, Span};
 use std::collections::HashMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -139,6 +139,12 @@ impl Registry {
                         Diagnostic::warning("remote-source", "a registry cannot be read with this scheme")
                             .at(parameter.span, "every key of this registry will be unknown")
                             .help("only http:, https:, file: URLs and paths: copy the resources into a directory and name it: file:registry/"),
+                    );
+                } else if let Some(directory) = root.as_ref().filter(|root| !root.is_dir()) {
+                    let message = format!("there is no directory `{}`", directory.display());
+                    reading.diagnostics.push(
+                        Diagnostic::new("missing-file", Severity::Note, message)
+                            .at(parameter.span, "the registry: until it is there, its keys are unknown"),
                     );
                 }
                 root

@@ -100,6 +100,32 @@ pub(super) fn resources(element: &Element) -> Vec<Resource> {
 }
 
 impl Resource {
+    /// Where the file or directory may lie, relative to the descriptor: beside it in projects of Integration Studio; in those of VS Code
+    /// below `gov` and `conf` of `resources/registry`, and what is in the collection `mi-resources` directly in `resources`.
+    pub fn places(&self) -> Vec<String> {
+        const ROOTS: [(&str, &[&str]); 3] = [
+            ("/_system/governance/mi-resources", &[""]),
+            ("/_system/governance", &["gov", "registry/gov"]),
+            ("/_system/config", &["conf", "registry/conf"]),
+        ];
+        let mut places = vec![self.source.clone()];
+        for (root, folders) in ROOTS {
+            let below = self.path.strip_prefix(root).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+            let Some(collection) = below.map(|rest| rest.trim_matches('/')) else { continue };
+            // The path of a collection is its own; some tools write that of an item, too.
+            let is_whole = self.is_collection || collection.rsplit('/').next() == Some(self.source.as_str());
+            let name = if is_whole { "" } else { &self.source };
+            for folder in folders {
+                let parts = [folder, collection, name].into_iter().filter(|part| !part.is_empty());
+                let place = parts.collect::<Vec<_>>().join("/");
+                if !place.is_empty() && !places.contains(&place) {
+                    places.push(place);
+                }
+            }
+        }
+        places
+    }
+
     /// The keys of an item: the path of its collection and its name; some tools write the item's path.
     pub fn keys(&self) -> Vec<String> {
         let path = self.path.trim_end_matches('/');

@@ -52,7 +52,7 @@ impl Reason {
                 ("API definitions", "they describe an API and do not change how it runs", Warning)
             }
             Reason::ServiceMetadata => {
-                ("service metadata", "they are for the service catalogue, which is not part of this", Warning)
+                ("service metadata", "they are for the service catalogue, which is not part of this", Note)
             }
             Reason::Keystore => (
                 "keystores",
@@ -224,13 +224,15 @@ pub(super) fn by_name(name: &str, extension: &str) -> Reason {
         _ => {}
     }
     match extension {
-        "jar" | "java" | "class" | "aar" | "xar" | "mar" | "groovy" | "bal" => Reason::Java,
+        "jar" | "java" | "class" | "aar" | "xar" | "mar" | "groovy" => Reason::Java,
         "war" => Reason::WebApplication,
         "jks" | "p12" | "pfx" | "keystore" | "truststore" => Reason::Keystore,
         "back" | "bak" | "old" | "orig" | "disabled" => Reason::SetAside,
         "md" | "adoc" | "rst" | "txt" | "pdf" | "doc" | "docx" | "xlsx" | "pptx" | "odt" | "html" | "htm"
         | "css" | "png" | "jpg" | "jpeg" | "gif" | "svg" | "ico" | "webp" | "drawio" | "puml" | "sh"
-        | "bat" | "cmd" | "ps1" | "py" | "iml" | "log" | "lock" | "tf" | "yaml" | "yml" | "prefs" | "mp4" => {
+        | "bat" | "cmd" | "ps1" | "py" | "iml" | "log" | "lock" | "tf" | "yaml" | "yml" | "prefs" | "mp4"
+        // Drawings and samples of Integration Studio, and programs that are no part of the server.
+        | "esb" | "esb_diagram" | "datamapper" | "datamapper_diagram" | "bal" => {
             Reason::Tooling
         }
         _ => Reason::Unknown,

@@ -540,9 +540,23 @@ impl<'a> Project<'a> {
             self.problems.push(Diagnostic::warning("missing-file", message).at(artifact.span, label));
         }
         for resource in &artifact.resources {
-            let Some(path) = inside(directory, &resource.source) else {
+            let places = resource.places();
+            let Some(path) = places.iter().find_map(|place| inside(directory, place)) else {
+                // What the build makes of the TypeScript of a data mapping, the mediator makes itself.
+                let source = |place: &String| {
+                    let made = [".dmc", "_inputSchema.json", "_outputSchema.json"];
+                    let stem = made.into_iter().find_map(|end| place.strip_suffix(end))?;
+                    inside(directory, &format!("{stem}.ts"))
+                };
+                if places.iter().find_map(source).is_some() {
+                    continue;
+                }
                 let message = format!("the resource `{}` is not there", resource.source);
-                let label = "put it beside this descriptor, or take this entry away";
+                let places: Vec<String> = places.iter().map(|place| format!("`{place}`")).collect();
+                let label = match &places[..] {
+                    [_] => "put it beside this descriptor, or take this entry away".to_owned(),
+                    _ => format!("looked for at {}, relative to this descriptor", places.join(", ")),
+                };
                 self.problems.push(Diagnostic::warning("missing-file", message).at(resource.span, label));
                 continue;
             };

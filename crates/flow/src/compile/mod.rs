@@ -17,9 +17,11 @@ pub mod page;
 mod processors;
 mod services;
 mod tasks;
+mod unsupported;
 mod vfs;
 mod wsdl;
 
+pub use self::unsupported::Unsupported;
 pub use self::vfs::report as report_file_address;
 
 use self::definition::{Children, Registry, Values};
@@ -235,8 +237,11 @@ impl Compiler<'_> {
     fn mediator(&mut self, element: &Element, beside: &[page::Inside]) -> Option<Planned> {
         let name = element.local();
         let Some(definition) = self.registry.definition(name) else {
-            self.unknown_mediator(element, beside);
-            return None;
+            let unsupported = unsupported::mediator(element, self);
+            if unsupported.is_none() {
+                self.unknown_mediator(element, beside);
+            }
+            return unsupported;
         };
         let mark = self.diagnostics.len();
         for attribute in element.attributes() {
@@ -289,18 +294,13 @@ impl Compiler<'_> {
 
     fn unknown_mediator(&mut self, element: &Element, beside: &[page::Inside]) {
         let name = element.local();
-        let diagnostic = match self.registry.unsupported.iter().find(|(unsupported, _)| *unsupported == name)
-        {
-            Some((_, why)) => {
-                Diagnostic::error("unsupported-mediator", format!("`{name}` is not executable here"))
-                    .at(element.name_span(), *why)
-            }
-            None if name.contains('.') => Diagnostic::error(
+        let diagnostic = match name.contains('.') {
+            true => Diagnostic::error(
                 "unsupported-mediator",
                 format!("connector operation `{name}` is not executable here"),
             )
             .at(element.name_span(), "connectors are Java libraries"),
-            None => {
+            false => {
                 let definitions = self.registry.definitions.iter().map(|definition| definition.name);
                 let parts = beside.iter().filter(|part| !part.way().contains('/')).map(page::Inside::name);
                 let names = parts.chain(definitions);

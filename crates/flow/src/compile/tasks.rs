@@ -35,7 +35,7 @@ const PROPERTIES: &[&str] = &[
     "invokeHandlers",
 ];
 
-/// Compiles a task; `None` after a recorded error.
+/// Compiles a task; `None` after a recorded finding.
 pub(super) fn compile(task: &config::Task, compiler: &mut Compiler<'_>) -> Option<Task> {
     if !task.is_message_injector() {
         let message = format!("the class `{}` of the task is not executable here", task.class);
@@ -138,7 +138,7 @@ fn zone_name(zone: &TimeZone) -> &str {
     zone.iana_name().unwrap_or("the time zone of the system")
 }
 
-/// Reads the properties of a task; `None` after a recorded error.
+/// Reads the properties of a task; `None` after a recorded finding.
 fn injection(task: &config::Task, compiler: &mut Compiler<'_>) -> Option<Injection> {
     let mut reader = Reader { task, compiler };
     let format = reader.word("format", FORMATS).unwrap_or(Format::Soap(SoapVersion::V12));
@@ -263,16 +263,16 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A text without which the task is of no use.
+    /// A text without which each run of the task fails: an archive that has such a task is in order all the same.
     fn needed(&mut self, name: &str, because: &str) -> Option<Key> {
         let found = self.text(name);
         if found.is_none() {
             let written = self.task.properties.iter().map(TaskProperty::name);
-            let error =
-                Diagnostic::error("missing-property", format!("the task needs the property `{name}`"))
-                    .at(self.task.span, because.to_owned())
-                    .did_you_mean(name, written);
-            self.compiler.diagnostics.push(error);
+            let message = format!("the task needs the property `{name}`: it never runs");
+            let warning = Diagnostic::warning("missing-property", message)
+                .at(self.task.span, because.to_owned())
+                .did_you_mean(name, written);
+            self.compiler.diagnostics.push(warning);
         }
         found
     }
@@ -380,8 +380,12 @@ mod tests {
     /// Properties that are wrong, what is reported, and whether the task is compiled all the same.
     type Wrong = (&'static [(&'static str, &'static str)], &'static str, bool);
     const WRONG: &[Wrong] = &[
-        (&[], "missing-property: the task needs the property `message`", false),
-        (&[("message", "  ")], "missing-property: the task needs the property `message`", false),
+        (&[], "missing-property: the task needs the property `message`: it never runs", false),
+        (
+            &[("message", "  ")],
+            "missing-property: the task needs the property `message`: it never runs",
+            false,
+        ),
         (&[("message", "&lt;a>")], "bad-value: the message is not XML", false),
         (&[("registryKey", "none")], "unknown-entry: there is no entry `none`", true),
         (
@@ -396,13 +400,13 @@ mod tests {
         ),
         (
             &[("injectTo", "sequence"), ("message", "x")],
-            "missing-property: the task needs the property `sequenceName`",
+            "missing-property: the task needs the property `sequenceName`: it never runs",
             false,
         ),
         (&[("injectTo", "sequence"), ("sequenceName", "none"), ("message", "x")], "unknown-sequence: ", true),
         (
             &[("injectTo", "proxy"), ("message", "x")],
-            "missing-property: the task needs the property `proxyName`",
+            "missing-property: the task needs the property `proxyName`: it never runs",
             false,
         ),
         (

@@ -60,17 +60,10 @@ pub(super) fn compile(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Wsd
             compiler.warning("unreadable-wsdl", message, span, label);
             return Wsdl { inactive: true, ..Wsdl::default() };
         }
-        // Samples and projects name files that come with a server of WSO2 and not with the project.
-        if matches!(published.source, WsdlSource::Uri(_)) {
-            compiler.warning(
-                "unreadable-wsdl",
-                message,
-                span,
-                "there is no such file: a generated one is published",
-            );
-        } else {
-            compiler.error("unreadable-wsdl", message, span, "nothing is there");
-        }
+        // Samples and projects name files and resources that come with a server of WSO2 and not with the project.
+        let what = if matches!(published.source, WsdlSource::Uri(_)) { "file" } else { "resource" };
+        let label = format!("there is no such {what}: a generated one is published");
+        compiler.warning("unreadable-wsdl", message, span, label);
         return Wsdl::default();
     };
     of(proxy, published, bytes, span, compiler)
@@ -176,4 +169,29 @@ fn imports(published: &PublishWsdl, wsdl: &[u8], compiler: &Compiler<'_>) -> Vec
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing;
+
+    #[test]
+    fn a_proxy_is_there_without_the_wsdl_that_it_names() {
+        for (source, says) in [
+            ("key='gov:w.wsdl'", "there is no such resource"),
+            ("uri='file:none/w.wsdl'", "there is no such file"),
+        ] {
+            let text = format!(
+                "<definitions xmlns='{}'><proxy name='P'><target><inSequence/></target><publishWSDL {source}/></proxy></definitions>",
+                config::SYNAPSE
+            );
+            let tested = testing::configuration(&testing::registry(Vec::new()), &text);
+            assert!(tested.reports("unreadable-wsdl"), "{source}: {:?}", tested.found);
+            let is_reported = tested
+                .reasons
+                .iter()
+                .any(|reason| reason.starts_with(says) && reason.ends_with("a generated one is published"));
+            assert!(is_reported, "{source}: {:?}", tested.reasons);
+        }
+    }
 }

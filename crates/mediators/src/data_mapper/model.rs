@@ -14,9 +14,9 @@ use xml::{Document, NodeId, NodeKind};
 /// Deepest nesting that is read or written.
 const MAX_DEPTH: usize = 128;
 /// What the names of attributes begin with.
-const ATTRIBUTE: &str = "attr_";
+pub(super) const ATTRIBUTE: &str = "attr_";
 /// The text of an element that has attributes.
-const TEXT: &str = "_ELEMVAL";
+pub(super) const TEXT: &str = "_ELEMVAL";
 
 /// The JSON Schema of one side, in the dialect of WSO2's editor.
 pub(super) struct Schema(Json);
@@ -205,7 +205,40 @@ impl Schema {
 
     /// What the mapping made, with the names and types of the schema.
     pub(super) fn json(&self, made: Json) -> Json {
-        typed(made, &self.0, 0)
+        self.typed(made, &self.0, 0)
+    }
+
+    /// A value with the types of the schema, where it can have them.
+    fn typed(&self, value: Json, schema: &Json, depth: usize) -> Json {
+        if depth > MAX_DEPTH {
+            return value;
+        }
+        match (value, kind(schema)) {
+            (Json::Object(members), _) => {
+                let renamed =
+                    members.into_iter().map(|(key, value)| match member(schema, "properties", &key) {
+                        Some((name, described)) => (
+                            self.name_of_member(name, &key).to_owned(),
+                            self.typed(value, described, depth + 1),
+                        ),
+                        None => (key, value),
+                    });
+                Json::Object(renamed.collect())
+            }
+            (Json::Array(values), _) => {
+                let described = items(schema);
+                Json::Array(values.into_iter().map(|item| self.typed(item, described, depth + 1)).collect())
+            }
+            (value @ (Json::Number(_) | Json::Bool(_)), "string") => Json::from(plain(&value)),
+            (Json::String(text), "number" | "integer") => match serde_json::from_str(text.trim()) {
+                Ok(number @ Json::Number(_)) => number,
+                _ => Json::String(text),
+            },
+            (Json::String(text), "boolean") if matches!(text.as_str(), "true" | "false") => {
+                Json::Bool(text == "true")
+            }
+            (value, _) => value,
+        }
     }
 
     /// What the mapping made as an element; answers with it.
@@ -221,6 +254,18 @@ impl Schema {
         }
         self.fill(made, &self.0, root, document, 0)?;
         Ok(root)
+    }
+
+    /// The name of a member by that in the schema: the editor writes `p:a` also for a member `p_a`, where `p` is no prefix.
+    fn name_of_member<'n>(&self, name: &'n str, key: &'n str) -> &'n str {
+        match name.split_once(':') {
+            Some((prefix, _))
+                if !self.namespaces().any(|(declared, _)| declared == prefix) && identifier(name) == key =>
+            {
+                key
+            }
+            _ => name,
+        }
     }
 
     /// A new element by its name in the schema.
@@ -255,7 +300,8 @@ impl Schema {
             members.iter().filter(|(key, value)| key.starts_with(ATTRIBUTE) && !value.is_null())
         {
             let key = &key[ATTRIBUTE.len()..];
-            let name = member(schema, "attributes", key).map_or(key, |(name, _)| name);
+            let described = member(schema, "attributes", key).map_or(key, |(name, _)| name);
+            let name = self.name_of_member(described, key);
             let (prefix, local) = name.split_once(':').unwrap_or(("", name));
             if !xml::is_ncname(local) {
                 return Err(format!("`{name}` is not a name of an attribute"));
@@ -275,6 +321,7 @@ impl Schema {
                 continue;
             }
             let (name, described) = member(schema, "properties", key).unwrap_or((key, &Json::Null));
+            let name = self.name_of_member(name, key);
             let (values, described) = match value {
                 Json::Array(values) => {
                     (values.as_slice(), if kind(described) == "array" { items(described) } else { described })
@@ -307,35 +354,6 @@ fn simple(text: &str, schema: &Json, name: &str) -> Result<Json, String> {
         "boolean" => Ok(Json::Bool(trimmed.eq_ignore_ascii_case("true"))),
         "null" => Ok(Json::Null),
         _ => Ok(Json::from(text)),
-    }
-}
-
-/// A value with the types of the schema, where it can have them.
-fn typed(value: Json, schema: &Json, depth: usize) -> Json {
-    if depth > MAX_DEPTH {
-        return value;
-    }
-    match (value, kind(schema)) {
-        (Json::Object(members), _) => {
-            let renamed = members.into_iter().map(|(key, value)| match member(schema, "properties", &key) {
-                Some((name, described)) => (name.to_owned(), typed(value, described, depth + 1)),
-                None => (key, value),
-            });
-            Json::Object(renamed.collect())
-        }
-        (Json::Array(values), _) => {
-            let described = items(schema);
-            Json::Array(values.into_iter().map(|item| typed(item, described, depth + 1)).collect())
-        }
-        (value @ (Json::Number(_) | Json::Bool(_)), "string") => Json::from(plain(&value)),
-        (Json::String(text), "number" | "integer") => match serde_json::from_str(text.trim()) {
-            Ok(number @ Json::Number(_)) => number,
-            _ => Json::String(text),
-        },
-        (Json::String(text), "boolean") if matches!(text.as_str(), "true" | "false") => {
-            Json::Bool(text == "true")
-        }
-        (value, _) => value,
     }
 }
 
