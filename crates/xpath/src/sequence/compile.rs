@@ -254,7 +254,7 @@ impl Compiler<'_> {
         let input = self.op(input)?;
         let uri = match name.prefix.as_str() {
             "" => None,
-            prefix => Some(self.namespace(prefix, span)?),
+            prefix => Some(self.namespace(prefix, span)?).filter(|uri| !uri.is_empty()),
         };
         let slot = self.locals.len() as u32;
         self.locals.push((uri, name.local.clone()));
