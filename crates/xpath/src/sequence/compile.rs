@@ -252,12 +252,9 @@ impl Compiler<'_> {
     ) -> Compiled<Op> {
         let Some(((name, input), rest)) = bindings.split_first() else { return self.op(body) };
         let input = self.op(input)?;
-        let uri = match name.prefix.as_str() {
-            "" => None,
-            prefix => Some(self.namespace(prefix, span)?).filter(|uri| !uri.is_empty()),
-        };
+        let local = self.local_name(name, span)?;
         let slot = self.locals.len() as u32;
-        self.locals.push((uri, name.local.clone()));
+        self.locals.push(local);
         let inner = self.bound(rest, body, span, make);
         self.locals.pop();
         let kind = make(slot, input, inner?);

@@ -62,7 +62,7 @@ impl Compiler<'_> {
         Ok(op(kind, span))
     }
 
-    fn local_name(&self, name: &QName, span: Span) -> Compiled<Local> {
+    pub(super) fn local_name(&self, name: &QName, span: Span) -> Compiled<Local> {
         let uri = match name.prefix.as_str() {
             "" => None,
             prefix => Some(self.namespace(prefix, span)?).filter(|uri| !uri.is_empty()),
