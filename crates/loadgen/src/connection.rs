@@ -196,6 +196,8 @@ pub(crate) struct Connection {
     pub(crate) generation: u32,
     /// Before then no new link is opened.
     pub(crate) rests_until: Option<Instant>,
+    /// Whether the server has sent anything on the link.
+    pub(crate) was_heard: bool,
     reader: Reader,
     received: u64,
     /// Whether something was sent or received on the link.
@@ -206,7 +208,7 @@ impl Connection {
     /// A new link.
     pub(crate) fn attach(&mut self, link: Link) {
         self.link = Some(link);
-        self.was_open = false;
+        (self.was_open, self.was_heard) = (false, false);
         self.generation = self.generation.wrapping_add(1);
     }
 
@@ -263,7 +265,7 @@ impl Connection {
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                     Err(error) => return Step::Failed(kind(&error, self.was_open), error.to_string()),
                 };
-                self.was_open = true;
+                (self.was_open, self.was_heard) = (true, true);
                 self.received += count as u64;
                 match self.reader.take(&scratch[..count], prepared.is_head, &mut take) {
                     Ok(Reading::Whole) => break true,

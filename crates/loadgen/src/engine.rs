@@ -11,8 +11,11 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// How many connections are begun before the server gets a turn: its queue of new ones is not endless.
+/// How many connections are begun before the server gets a turn, and how many may be open without a byte from it until it has had a pause: its queue of new
+/// ones is not endless, and the system resets some of those that it has no place for.
 const AT_ONCE: usize = 64;
+const UNHEARD: usize = 256;
+const PAUSE: Duration = Duration::from_millis(20);
 /// How long a place rests after it got no connection.
 const REST: Duration = Duration::from_millis(20);
 /// How many requests of an open loop may be due and not sent.
@@ -61,6 +64,8 @@ struct Engine<'a> {
     idle: Vec<usize>,
     /// Places that are not used yet.
     unused: usize,
+    /// When the last ones began to be used.
+    opened: Instant,
     /// Places that rest.
     resting: usize,
     /// When requests of an open loop were due that are not sent yet.
@@ -119,6 +124,7 @@ impl<'a> Engine<'a> {
             connections: (0..plan.connections).map(|_| Connection::default()).collect(),
             idle: Vec::new(),
             unused: plan.connections,
+            opened: Instant::now(),
             resting: 0,
             backlog: VecDeque::new(),
             arrivals: Arrivals::new(plan.pace, Instant::now()),
@@ -282,7 +288,16 @@ impl<'a> Engine<'a> {
 
     /// Uses more places, until all are.
     fn open_more(&mut self, now: Instant) {
-        for _ in 0..AT_ONCE.min(self.unused) {
+        if self.unused == 0 {
+            return;
+        }
+        let is_unheard = |place: &&Connection| place.exchange.is_some() && !place.was_heard;
+        let unheard = self.connections.iter().filter(is_unheard).count();
+        let room = if now >= self.opened + PAUSE { AT_ONCE } else { UNHEARD.saturating_sub(unheard) };
+        if room > 0 {
+            self.opened = now;
+        }
+        for _ in 0..room.min(AT_ONCE).min(self.unused) {
             self.unused -= 1;
             self.supply(self.plan.connections - self.unused - 1, now);
         }
