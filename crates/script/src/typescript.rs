@@ -403,12 +403,15 @@ impl<'t> Reader<'t> {
 
     /// A type without `|`.
     fn one(&self, at: usize, depth: usize) -> Option<(Shape, usize)> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
         let word = self.word(at);
         let (mut shape, mut end) = match word {
             "keyof" | "typeof" | "readonly" | "unique" | "infer"
                 if self.is(at + 1, Kind::Word) || word == "readonly" =>
             {
-                let (shape, end) = self.one(at + 1, depth + 1).filter(|_| depth < MAX_DEPTH)?;
+                let (shape, end) = self.one(at + 1, depth + 1)?;
                 return Some((if word == "readonly" { shape } else { Shape::Any }, end));
             }
             "{" => (self.members(at, depth)?, self.closing(at)? + 1),
