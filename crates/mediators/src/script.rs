@@ -53,7 +53,7 @@ pub const DEFINITION: Definition = Definition {
 const PAGE: Page = Page {
     family: Family::Extension,
     semantics: "The script has the message as `mc`; [Scripts](../scripts.md) lists its methods, and describes XML in scripts. All language names for JavaScript mean
-the same built-in engine; others are refused. The Java classes that scripts use most [are available](../scripts.md#classes-of-java); any
+the same built-in engine; a script in another language faults. The Java classes that scripts use most [are available](../scripts.md#classes-of-java); any
 other is a fault, with a warning when the configuration loads. A sleeping script holds a separate thread, and ends if its client is gone; at most 256 sleep at a
 time, beyond that the client gets 503.
 
