@@ -62,15 +62,15 @@ pub enum Entity {
 pub struct AnyOrder {
     /// The payload, with its children in one of the orders.
     pub text: String,
-    /// What its start tag says, and what each child says, sorted.
-    said: (String, Vec<String>),
+    /// The key of its start tag, and those of its children, sorted.
+    key: (String, Vec<String>),
 }
 
 impl AnyOrder {
     /// A payload as XML.
     pub fn new(text: String) -> AnyOrder {
-        let said = read(text.as_bytes(), "the expected payload").map(|root| said_in_any_order(&root));
-        AnyOrder { said: said.unwrap_or_default(), text }
+        let key = read(text.as_bytes(), "the expected payload").map(|root| key_in_any_order(&root));
+        AnyOrder { key: key.unwrap_or_default(), text }
     }
 }
 
@@ -241,7 +241,7 @@ fn fault(reason: &str, body: &[u8]) -> Result<(), Mismatch> {
 
 fn any_order(want: &AnyOrder, body: &[u8]) -> Result<(), Mismatch> {
     let got = read_payload(body)?;
-    if said_in_any_order(&got) == want.said {
+    if key_in_any_order(&got) == want.key {
         return Ok(());
     }
     // What differs?
@@ -268,47 +268,47 @@ fn any_order(want: &AnyOrder, body: &[u8]) -> Result<(), Mismatch> {
     }
 }
 
-/// What the start tag of an element says and what each of its children says, in one order for all orders of the children.
-fn said_in_any_order(of: &Element) -> (String, Vec<String>) {
+/// The key of the start tag of an element and those of its children, in one order for all orders of the children.
+fn key_in_any_order(of: &Element) -> (String, Vec<String>) {
     let mut start = String::new();
     push_start(&of.document, of.node, &mut start);
     let mut children: Vec<String> =
-        elements(of).into_iter().map(|child| said_by(&of.document, child)).collect();
+        elements(of).into_iter().map(|child| key_of(&of.document, child)).collect();
     children.sort_unstable();
     (start, children)
 }
 
 /// Name and attributes. No XML has a NUL: what stands between two of them is one name or text.
-fn push_start(document: &Document, element: NodeId, said: &mut String) {
-    said.extend(["\0<", document.namespace(element), "\0", document.local(element)]);
+fn push_start(document: &Document, element: NodeId, key: &mut String) {
+    key.extend(["\0<", document.namespace(element), "\0", document.local(element)]);
     let mut attributes: Vec<NodeId> = document.attributes(element).collect();
     attributes.sort_by_key(|&at| (document.namespace(at), document.local(at)));
     for at in attributes {
         let (namespace, name) = (document.namespace(at), document.local(at));
-        said.extend(["\0@", namespace, "\0", name, "\0", document.text(at)]);
+        key.extend(["\0@", namespace, "\0", name, "\0", document.text(at)]);
     }
 }
 
-/// What an element says, as a text that is equal where [`same_tree`] finds no difference; without recursion, as depth comes from outside.
-fn said_by(document: &Document, element: NodeId) -> String {
+/// A text for an element that is equal where [`same_tree`] finds no difference; without recursion, as depth comes from outside.
+fn key_of(document: &Document, element: NodeId) -> String {
     enum Visit {
         Item(Item),
         End,
     }
-    let mut said = String::new();
+    let mut key = String::new();
     let mut open = vec![Visit::Item(Item::Element(element))];
     while let Some(visit) = open.pop() {
         match visit {
-            Visit::End => said.push_str("\0/"),
-            Visit::Item(Item::Text(text)) => said.extend(["\0=", &text]),
+            Visit::End => key.push_str("\0/"),
+            Visit::Item(Item::Text(text)) => key.extend(["\0=", &text]),
             Visit::Item(Item::Element(node)) => {
-                push_start(document, node, &mut said);
+                push_start(document, node, &mut key);
                 open.push(Visit::End);
                 open.extend(items(document, node).into_iter().rev().map(Visit::Item));
             }
         }
     }
-    said
+    key
 }
 
 fn elements(of: &Element) -> Vec<NodeId> {
