@@ -763,6 +763,10 @@ impl Loader {
 
     /// Whether a file is a copy of another one, as where a repository holds a project twice, or what a build made beside its sources.
     fn is_copy(&self, file: FileId, other: FileId) -> bool {
+        // An archive is deployed as a whole: what it brings twice, or what is there already, is refused with it.
+        if self.in_archive {
+            return false;
+        }
         let lines = |file| {
             let text = self.sources.get(file)?.text();
             Some(text.trim().lines().map(str::trim_end))

@@ -286,9 +286,9 @@ fn copies_of_a_file_are_one_artifact() {
     assert_eq!(
         reported(&loaded),
         [
+            "warning duplicate-key the sequence `S` is in two files with the same content",
             "warning duplicate-key the API `A` is in two files with the same content",
             "error duplicate-context two APIs have the context `/B`",
-            "warning duplicate-key the sequence `S` is in two files with the same content",
         ]
     );
     assert_eq!(loaded.faulty.len(), 1);
