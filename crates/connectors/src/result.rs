@@ -74,7 +74,7 @@ pub(crate) fn element(text: &str) -> Result<Value, String> {
 pub(crate) fn envelope(text: &str) -> Result<Envelope, String> {
     let document = document(text.trim())?;
     let root = document.document_element().ok_or("it has no element")?;
-    if document.local(root) == "Envelope" && SoapVersion::of_namespace(document.namespace(root)).is_some() {
+    if SoapVersion::of_envelope(&document, root).is_some() {
         return Envelope::of_document(document).map_err(|why| why.to_string());
     }
     Ok(envelope_of(&document, root))

@@ -447,9 +447,7 @@ impl PayloadFactory {
         let document =
             Document::parse(text.into_bytes(), &options).map_err(|error| invalid(error.to_string()))?;
         let Some(root) = document.document_element() else { return Err(invalid("it is empty".into())) };
-        let is_envelope = document.local(root) == "Envelope"
-            && SoapVersion::of_namespace(document.namespace(root)).is_some();
-        let envelope = if is_envelope {
+        let envelope = if SoapVersion::of_envelope(&document, root).is_some() {
             Envelope::of_document(document).map_err(invalid)?
         } else {
             let mut envelope = match context.payload.frame() {

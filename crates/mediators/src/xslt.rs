@@ -491,17 +491,13 @@ fn set_payload(
     context: &mut Context,
 ) -> Result<(), Fault> {
     let root = result.document_element().ok_or_else(|| failed(key, "the result has no element"))?;
-    if is_envelope(&result, root) {
+    if message::SoapVersion::of_envelope(&result, root).is_some() {
         envelope = Envelope::of_document(result).map_err(|why| failed(key, why))?;
     } else {
         envelope.document.copy_from(envelope.body, &result, root);
     }
     context.payload.set_envelope(envelope);
     Ok(())
-}
-
-fn is_envelope(result: &Document, root: NodeId) -> bool {
-    result.local(root) == "Envelope" && message::SoapVersion::of_namespace(result.namespace(root)).is_some()
 }
 
 /// Puts the result where `node` was.

@@ -41,6 +41,12 @@ impl SoapVersion {
         }
     }
 
+    /// The version of an element that is a SOAP envelope; `None`: it is another element.
+    pub fn of_envelope(document: &Document, element: NodeId) -> Option<SoapVersion> {
+        let version = SoapVersion::of_namespace(document.namespace(element));
+        version.filter(|_| document.local(element) == "Envelope")
+    }
+
     /// The media type of a message of this version.
     pub fn media_type(self) -> &'static str {
         match self {
@@ -104,11 +110,9 @@ impl Envelope {
     /// where SOAP has none and who reads the message as it arrives does not see it.
     pub fn of_document(document: Document) -> Result<Envelope, String> {
         let root = document.document_element().ok_or("there is no document element")?;
-        let version = SoapVersion::of_namespace(document.namespace(root))
-            .filter(|_| document.local(root) == "Envelope")
-            .ok_or_else(|| {
-                format!("the document element is <{}>, not a SOAP 1.1 or 1.2 Envelope", document.qname(root))
-            })?;
+        let version = SoapVersion::of_envelope(&document, root).ok_or_else(|| {
+            format!("the document element is <{}>, not a SOAP 1.1 or 1.2 Envelope", document.qname(root))
+        })?;
         let (mut header, mut body) = (None, None);
         for child in document.children(root) {
             if document.kind(child) != NodeKind::Element || document.namespace(child) != version.namespace() {

@@ -592,27 +592,24 @@ impl Payload {
         Ok(Arc::make_mut(self.envelope.as_mut().expect("built just above")))
     }
 
-    /// Where a document that was read as plain XML is itself a SOAP envelope, that envelope becomes the message. Gives whether it did.
+    /// Where a document that was read as plain XML is itself a SOAP envelope, that envelope becomes the message.
     ///
     /// # Errors
     /// As [`Payload::envelope`].
-    pub fn open_envelope(&mut self, limits: &PayloadLimits) -> Result<bool, PayloadError> {
+    pub fn open_envelope(&mut self, limits: &PayloadLimits) -> Result<(), PayloadError> {
         if !self.reading.is_plain_xml() {
-            return Ok(false);
+            return Ok(());
         }
         let outer = self.envelope(limits)?;
-        let is_envelope = |&root: &NodeId| {
-            let uri = outer.document.namespace(root);
-            outer.document.local(root) == "Envelope" && SoapVersion::of_namespace(uri).is_some()
-        };
-        let Some(root) = outer.payload().filter(is_envelope) else { return Ok(false) };
+        let is_envelope = |&root: &NodeId| SoapVersion::of_envelope(&outer.document, root).is_some();
+        let Some(root) = outer.payload().filter(is_envelope) else { return Ok(()) };
         let mut document = Document::new();
         copy_out(&mut document, Document::ROOT, &outer.document, root);
         // One without a body is a document like any other.
-        let Ok(mut inner) = Envelope::of_document(document) else { return Ok(false) };
+        let Ok(mut inner) = Envelope::of_document(document) else { return Ok(()) };
         inner.count()?;
         *self.envelope_mut(limits)? = inner;
-        Ok(true)
+        Ok(())
     }
 
     /// The XML view, if it is built already.
