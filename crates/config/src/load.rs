@@ -734,10 +734,7 @@ impl Loader {
             self.make_way(name);
         }
         if let Some((first_kind, first)) = self.defined.get(&(space, name.to_owned())).copied() {
-            if first_kind == kind && self.is_copy(span.file, first.file) {
-                let message = format!("the {kind} `{name}` is in two files with the same content");
-                let found = Diagnostic::warning("duplicate-key", message).at(span, "this copy is left out");
-                self.diagnostics.push(found.at(first, "this one is in force"));
+            if first_kind == kind && self.is_copy(kind, name, span, first) {
                 return false;
             }
             let message = match name {
@@ -761,20 +758,24 @@ impl Loader {
         true
     }
 
-    /// Whether a file is a copy of another one, as where a repository holds a project twice, or what a build made beside its sources.
-    fn is_copy(&self, file: FileId, other: FileId) -> bool {
+    /// Whether an artifact is in a file that is a copy of another one, as where a repository holds a project twice, or what a build made beside
+    /// its sources: that is reported, and the first one stays.
+    fn is_copy(&mut self, kind: ArtifactKind, name: &str, copy: Span, first: Span) -> bool {
         // An archive is deployed as a whole: what it brings twice, or what is there already, is refused with it.
-        if self.in_archive {
+        if self.in_archive || copy.file == first.file {
             return false;
         }
-        let lines = |file| {
-            let text = self.sources.get(file)?.text();
+        let lines = |span: Span| {
+            let text = self.sources.get(span.file)?.text();
             Some(text.trim().lines().map(str::trim_end))
         };
-        match (lines(file), lines(other)) {
-            (Some(copy), Some(original)) => file != other && copy.eq(original),
-            _ => false,
+        let same = lines(copy).zip(lines(first)).is_some_and(|(copy, first)| copy.eq(first));
+        if same {
+            let message = format!("the {kind} `{name}` is in two files with the same content");
+            let found = Diagnostic::warning("duplicate-key", message).at(copy, "this copy is left out");
+            self.diagnostics.push(found.at(first, "this one is in force"));
         }
+        same
     }
 
     /// Whether the artifact that was read first is replaced by the one that is read now, since only one of them can be in force: the one in
@@ -827,6 +828,10 @@ impl Loader {
         let same = |other: &&Api| other.context == api.context && other.version_text() == api.version_text();
         let Some(first) = self.configuration.apis.iter().find(same) else { return true };
         let (name, first_name) = (api.registered_name(), first.registered_name());
+        let (span, first_span) = (api.written_context.span, first.written_context.span);
+        if self.is_copy(ArtifactKind::Api, &name, span, first_span) {
+            return false;
+        }
         let message = match api.version_text() {
             "" => format!("two APIs have the context `{}`", api.written_context),
             version => {
@@ -834,13 +839,6 @@ impl Loader {
             }
         };
         let error = Diagnostic::error("duplicate-context", message);
-        let (span, first_span) = (api.written_context.span, first.written_context.span);
-        if self.is_copy(span.file, first_span.file) {
-            let message = format!("the API `{name}` is in two files with the same content");
-            let found = Diagnostic::warning("duplicate-key", message).at(span, "this copy is left out");
-            self.diagnostics.push(found.at(first_span, "this one is in force"));
-            return false;
-        }
         let first = (ArtifactKind::Api, first_name.as_str(), first_span.file);
         if self.makes_way(ArtifactKind::Api, &name, span.file, first) {
             let error = error.at(first_span, "this API is left out");
