@@ -23,6 +23,7 @@ use message::{Envelope, Kind, Reading, SoapVersion, Value, XmlValue};
 use model::Schema;
 use serde_json::Value as Json;
 use std::sync::Arc;
+use typescript::Made;
 use xml::Document;
 
 /// `<datamapper config="KEY" inputSchema="KEY" outputSchema="KEY" [inputType] [outputType] [xsltStyleSheet] [target]/>`
@@ -116,33 +117,37 @@ struct DataMapper {
     limits: Limits,
 }
 
-/// Of the three keys.
+/// The texts that the three keys name.
 #[derive(PartialEq)]
 struct Texts {
-    all: [Arc<[u8]>; 3],
-    /// The first is the TypeScript that the mapping and the schemas are made of; schemas that are empty are not there.
-    typescript: bool,
+    code: Code,
+    input: Option<Arc<[u8]>>,
+    output: Option<Arc<[u8]>>,
+}
+
+/// The text of the mapping.
+#[derive(PartialEq)]
+enum Code {
+    JavaScript(Arc<[u8]>),
+    /// The source that a build makes the JavaScript and both schemas of: schemas may be missing.
+    TypeScript(Arc<[u8]>),
 }
 
 impl Texts {
-    /// The texts that `find` has for the keys; `None` where one is missing.
-    fn find(keys: [&str; 3], mut find: impl FnMut(&str) -> Option<Arc<[u8]>>) -> [Option<Arc<[u8]>>; 4] {
+    /// The texts that `find` has for the keys.
+    ///
+    /// # Errors
+    /// Which of them are missing.
+    fn find(keys: [&str; 3], mut find: impl FnMut(&str) -> Option<Arc<[u8]>>) -> Result<Texts, [bool; 3]> {
         let [config, input, output] = keys.map(|key| find(key.trim()));
-        let source = match config {
-            None => typescript::source_of(keys[0]).and_then(|key| find(&key)),
-            Some(_) => None,
+        let code = match config {
+            Some(text) => Some(Code::JavaScript(text)),
+            None => typescript::source_of(keys[0]).and_then(|key| find(&key)).map(Code::TypeScript),
         };
-        [config, input, output, source]
-    }
-
-    fn of(found: [Option<Arc<[u8]>>; 4]) -> Result<Texts, usize> {
-        let [config, input, output, source] = found;
-        let typescript = source.is_some();
-        let all = [config.or(source), input, output];
-        let missing = all.iter().position(|text| text.is_none() && !typescript);
-        match missing {
-            Some(index) => Err(index),
-            None => Ok(Texts { all: all.map(Option::unwrap_or_default), typescript }),
+        match code {
+            Some(code @ Code::TypeScript(_)) => Ok(Texts { code, input, output }),
+            Some(code) if input.is_some() && output.is_some() => Ok(Texts { code, input, output }),
+            code => Err([code.is_none(), input.is_none(), output.is_none()]),
         }
     }
 }
@@ -214,15 +219,15 @@ fn fixed(element: &Element, keys: &[KeyValue; 3], compiler: &mut Compiler<'_>) -
         return None;
     };
     let keys = [config, input, output];
-    let found = Texts::find(keys, |key| compiler.entry(key).map(|entry| entry.bytes));
-    if found[3].is_none() {
-        for ((key, attribute), text) in keys.iter().zip(KEYS).zip(&found) {
-            if text.is_none() {
+    match Texts::find(keys, |key| compiler.entry(key).map(|entry| entry.bytes)) {
+        Ok(texts) => Some(texts),
+        Err(missing) => {
+            for ((key, attribute), _) in keys.iter().zip(KEYS).zip(missing).filter(|(_, missing)| *missing) {
                 warn_missing("entry", key.trim(), element.value_span(attribute), compiler);
             }
+            None
         }
     }
-    Texts::of(found).ok()
 }
 
 impl Kinds {
@@ -238,13 +243,21 @@ impl Kinds {
 
 impl Mapping {
     fn load(texts: &Texts, from: Option<Kinds>, to: Option<Kinds>) -> Result<Mapping, String> {
-        let [config, input, output] = &texts.all;
-        let config = String::from_utf8_lossy(config);
-        let made = if texts.typescript { typescript::made(&config)? } else { Default::default() };
-        let is_made = |text: &Arc<[u8]>| texts.typescript && text.is_empty();
-        let input = Schema::read(if is_made(input) { &made[1] } else { input }, "input")?;
-        let output = Schema::read(if is_made(output) { &made[2] } else { output }, "output")?;
-        let config = if texts.typescript { String::from_utf8_lossy(&made[0]) } else { config };
+        let (config, made) = match &texts.code {
+            Code::JavaScript(text) => (String::from_utf8_lossy(text), None),
+            Code::TypeScript(text) => {
+                let Made { code, input, output } = typescript::made(&String::from_utf8_lossy(text))?;
+                (code.into(), Some((input, output)))
+            }
+        };
+        // An empty schema beside TypeScript is one that is not built yet.
+        let text = |given: &Option<Arc<[u8]>>, made: Option<String>| -> Arc<[u8]> {
+            let given = given.clone().filter(|text| made.is_none() || !text.is_empty());
+            given.or(made.map(|made| made.into_bytes().into())).unwrap_or_default()
+        };
+        let (made_input, made_output) = made.unzip();
+        let input = Schema::read(&text(&texts.input, made_input), "input")?;
+        let output = Schema::read(&text(&texts.output, made_output), "output")?;
         let kind = |given: Option<Kinds>, schema: &Schema, member: &str| {
             let by_schema = || schema.member(member).and_then(Kinds::of);
             given
@@ -451,9 +464,11 @@ impl DataMapper {
             *name = Arc::from(key.resolve(context)?.unwrap_or_default().trim());
         }
         let keys = names.each_ref().map(|name| &**name);
-        let found = Texts::find(keys, |key| context.plan().entry(key).map(|entry| entry.bytes));
-        let texts = Texts::of(found)
-            .map_err(|index| wrong(format!("there is no entry or registry resource `{}`", names[index])))?;
+        let find = |key: &str| context.plan().entry(key).map(|entry| entry.bytes);
+        let texts = Texts::find(keys, find).map_err(|missing| {
+            let name = names.iter().zip(missing).find(|(_, missing)| *missing).map_or("", |(name, _)| name);
+            wrong(format!("there is no entry or registry resource `{name}`"))
+        })?;
         self.mappings
             .get_or_make(&names, texts, |texts| Mapping::load(texts, self.input, self.output).map_err(wrong))
     }

@@ -1,5 +1,5 @@
-//! The mappings of WSO2's editor of today: TypeScript with a function `mapFunction`, of whose types its build makes the schemas.
-//! A project holds only that file; the three that `datamapper` names are made here as the build makes them.
+//! Mappings in TypeScript, as WSO2's editor for VS Code writes them: a function `mapFunction`, whose types describe both sides. The project
+//! has only that file; its build makes the JavaScript and the schemas that `datamapper` names. They are made here in the same way.
 
 use super::model;
 use script::typescript::{self, Declared, Module, Shape};
@@ -17,13 +17,26 @@ const HELPERS: &str = "{sum:(...n)=>n.reduce((a,b)=>a+b,0),max:Math.max,min:Math
     replaceFirst:(s,old,by)=>s.replace(old,by),match:(s,by)=>by.test(s),\
     getPropertyValue:(scope,name)=>(DM_PROPERTIES[scope.trim().toUpperCase()]||{})[name.trim()]||''}";
 
-/// The key of the TypeScript that a mapping is made of.
+/// The key of the TypeScript of a mapping, by the key of its JavaScript.
 pub(super) fn source_of(key: &str) -> Option<String> {
     key.trim().strip_suffix(".dmc").map(|stem| format!("{stem}.ts"))
 }
 
-/// Of the text of a mapping: its JavaScript and the schemas of both sides.
-pub(super) fn made(text: &str) -> Result<[Vec<u8>; 3], String> {
+/// What the build makes of a mapping.
+pub(super) struct Made {
+    /// The JavaScript.
+    pub code: String,
+    /// The schema of the input, as JSON.
+    pub input: String,
+    /// The schema of the output, as JSON.
+    pub output: String,
+}
+
+/// Makes the JavaScript and the schemas of the text of a mapping.
+///
+/// # Errors
+/// It has no function `mapFunction`, or imports something other than the helper functions.
+pub(super) fn made(text: &str) -> Result<Made, String> {
     let module = typescript::read(text);
     let function = module.functions.iter().find(|function| function.name == "mapFunction");
     let function = function.ok_or("the mapping has no function `mapFunction`")?;
@@ -47,7 +60,7 @@ pub(super) fn made(text: &str) -> Result<[Vec<u8>; 3], String> {
         "{first}{}\nfunction map_S_{from}_S_{to}(){{return mapFunction(input{variable})}}",
         module.code
     );
-    Ok([code.into_bytes(), input.to_string().into_bytes(), output.to_string().into_bytes()])
+    Ok(Made { code, input: input.to_string(), output: output.to_string() })
 }
 
 /// The schema of the type whose comment says the `member`, or else of the type in the signature.
@@ -172,8 +185,8 @@ mod tests {
     use super::*;
 
     fn schemas(text: &str) -> [Json; 2] {
-        let [_, input, output] = made(text).expect("a mapping");
-        [input, output].map(|schema| serde_json::from_slice(&schema).expect("JSON"))
+        let made = made(text).expect("a mapping");
+        [made.input, made.output].map(|schema| serde_json::from_str(&schema).expect("JSON"))
     }
 
     #[test]
