@@ -66,31 +66,18 @@ impl Target {
         if self.0.http1.is_some() {
             return self.clone();
         }
-        let (parts, http1) = (&*self.0, Some(self.clone()));
-        Target::build(
-            parts.scheme,
-            &parts.host,
-            parts.port,
-            parts.tls.clone(),
-            http1,
-            parts.proxy.clone(),
-            false,
-        )
+        self.with(Some(self.clone()), self.0.proxy.clone())
     }
 
     /// The same target, reached through a proxy.
     pub fn through(&self, proxy: &Proxy) -> Target {
+        let http1 = self.0.http1.as_ref().map(|http1| http1.through(proxy));
+        self.with(http1, Some(proxy.clone()))
+    }
+
+    fn with(&self, http1: Option<Target>, proxy: Option<Proxy>) -> Target {
         let parts = &*self.0;
-        let http1 = parts.http1.as_ref().map(|http1| http1.through(proxy));
-        Target::build(
-            parts.scheme,
-            &parts.host,
-            parts.port,
-            parts.tls.clone(),
-            http1,
-            Some(proxy.clone()),
-            false,
-        )
+        Target::build(parts.scheme, &parts.host, parts.port, parts.tls.clone(), http1, proxy, false)
     }
 
     /// The same target for a WebSocket, if that is another one: what a proxy passes on as a message loses its upgrade there, so
