@@ -1,36 +1,36 @@
-//! TypeScript as JavaScript: what only says types is blanked, so that every line and column stays where it is. Enough of the
-//! language for the mappings that WSO2's editor writes and people complete; what has a meaning at run time and is no JavaScript
-//! (`enum`, `namespace`, decorators) stays, and the engine says that it is none.
+//! Makes JavaScript of TypeScript: types are replaced by blanks, so that lines and columns stay as they are. It reads the part of the
+//! language that mappings of WSO2's editor use. Constructs with a meaning at run time (`enum`, `namespace`, decorators) stay in the text, and
+//! the engine reports them as errors of syntax.
 
 use crate::tokens::{Kind, Token, is_before_operand, tokens};
 use std::ops::Range;
 
-/// Deepest nesting of types that is read.
+/// Deepest nesting of types.
 const MAX_DEPTH: usize = 64;
 /// Most words of an `import` or of the heading of a type.
 const MOST_WORDS: usize = 200;
 
-/// A file of TypeScript.
+/// The parts of a file of TypeScript.
 #[derive(Debug)]
 pub struct Module {
-    /// Its JavaScript: as long as the file, without types, imports and `export`.
+    /// The JavaScript: the text with blanks for types, imports and `export`.
     pub code: String,
-    /// What it imports.
+    /// The names that it imports.
     pub imports: Vec<Import>,
     /// Its interfaces and type aliases, in order.
     pub types: Vec<Declared>,
-    /// The functions that it declares outermost.
+    /// The functions that it declares at the top level.
     pub functions: Vec<Function>,
 }
 
-/// One name that is imported.
+/// An imported name.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Import {
-    /// Where from, as written.
+    /// The module, as written.
     pub from: String,
-    /// What of it; `*`: all.
+    /// The name in that module; `*`: the whole module.
     pub name: String,
-    /// The name that it has here.
+    /// The name in this file.
     pub local: String,
 }
 
@@ -39,9 +39,9 @@ pub struct Import {
 pub struct Declared {
     /// Its name.
     pub name: String,
-    /// What stands before it: its comments.
+    /// The comments before it.
     pub comment: String,
-    /// What it is.
+    /// The type.
     pub shape: Shape,
 }
 
@@ -52,16 +52,16 @@ pub struct Function {
     pub name: String,
     /// The type of the first parameter.
     pub parameter: Shape,
-    /// The type of what it returns.
+    /// The type of its result.
     pub returns: Shape,
 }
 
-/// What a type says of a value.
+/// A type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Nothing that is known here.
+    /// Any value, or a type that is not read.
     Any,
-    /// It is `null` or `undefined`.
+    /// `null` or `undefined`.
     Nothing,
     /// A string.
     Text,
@@ -73,11 +73,11 @@ pub enum Shape {
     List(Box<Shape>),
     /// An object with these members, in order.
     Members(Vec<(String, Shape)>),
-    /// What is declared by a name.
+    /// The interface or alias of that name.
     Named(String),
 }
 
-/// Reads a file. What it cannot read stays as it is.
+/// Reads a file. Text that is not understood stays as it is.
 pub fn read(text: &str) -> Module {
     let mut reader = Reader::new(text);
     reader.run();
@@ -98,7 +98,7 @@ struct Reader<'t> {
     closing: Vec<Option<usize>>,
     /// In order.
     blank: Vec<Range<usize>>,
-    /// Tokens before this one are done.
+    /// Tokens before this one are read.
     done: usize,
     imports: Vec<Import>,
     types: Vec<Declared>,
@@ -311,15 +311,15 @@ impl<'t> Reader<'t> {
             && let Some((shape, behind)) = self.shape(end + 1, 0)
         {
             returns = shape;
-            self.blank_later(end, behind);
+            self.blank_ahead(end, behind);
         }
         if outermost && !name.is_empty() {
             self.functions.push(Function { name: name.to_owned(), parameter, returns });
         }
     }
 
-    /// Blanks what comes behind tokens that are yet to be read.
-    fn blank_later(&mut self, at: usize, end: usize) {
+    /// Blanks tokens that lie behind some that are not read yet.
+    fn blank_ahead(&mut self, at: usize, end: usize) {
         let done = self.done;
         self.blank(at, end);
         self.done = done;
@@ -340,7 +340,7 @@ impl<'t> Reader<'t> {
         if self.parameters(at).is_some()
             && let Some(behind) = returns
         {
-            self.blank_later(end, behind);
+            self.blank_ahead(end, behind);
         }
     }
 
@@ -366,7 +366,7 @@ impl<'t> Reader<'t> {
             index += 1;
         }
         for (begin, end) in blank {
-            self.blank_later(begin, end);
+            self.blank_ahead(begin, end);
         }
         Some((first.unwrap_or(Shape::Any), close + 1))
     }
@@ -392,7 +392,7 @@ impl<'t> Reader<'t> {
         let mut at = at + usize::from(matches!(self.word(at), "|" | "&"));
         let mut all = Vec::new();
         loop {
-            let (shape, end) = self.one(at, depth)?;
+            let (shape, end) = self.single(at, depth)?;
             all.push(shape);
             match self.word(end) {
                 "|" | "&" => at = end + 1,
@@ -402,7 +402,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A type without `|`.
-    fn one(&self, at: usize, depth: usize) -> Option<(Shape, usize)> {
+    fn single(&self, at: usize, depth: usize) -> Option<(Shape, usize)> {
         if depth > MAX_DEPTH {
             return None;
         }
@@ -411,7 +411,7 @@ impl<'t> Reader<'t> {
             "keyof" | "typeof" | "readonly" | "unique" | "infer"
                 if self.is(at + 1, Kind::Word) || word == "readonly" =>
             {
-                let (shape, end) = self.one(at + 1, depth + 1)?;
+                let (shape, end) = self.single(at + 1, depth + 1)?;
                 return Some((if word == "readonly" { shape } else { Shape::Any }, end));
             }
             "{" => (self.members(at, depth)?, self.closing(at)? + 1),
@@ -573,7 +573,7 @@ mod tests {
         let module = read(
             "import { a as b, c } from \"x\";\n/* of it */\nexport interface In {\n 'first name': string\n n?: (number | null)\n list: { t: string[] }[]\n \
              [key: string]: unknown\n of: Array<Other>, both: string | number; is: 'x' | 'y'\n readonly flag: true\n}\ntype Out = Other[]\n\
-             function own(i: In, j: number): Out { function inner(x: string) {} }",
+             function f(i: In, j: number): Out { function inner(x: string) {} }",
         );
         let import =
             |name: &str, local: &str| Import { from: "x".into(), name: name.into(), local: local.into() };
@@ -597,7 +597,7 @@ mod tests {
         assert_eq!((module.types[1].name.as_str(), &module.types[1].shape), ("Out", &list(named("Other"))));
         let functions: Vec<_> =
             module.functions.iter().map(|f| (f.name.as_str(), &f.parameter, &f.returns)).collect();
-        assert_eq!(functions, [("own", &named("In"), &named("Out"))]);
+        assert_eq!(functions, [("f", &named("In"), &named("Out"))]);
     }
 
     #[test]
