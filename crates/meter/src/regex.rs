@@ -5,7 +5,7 @@
 //! first needed.
 
 use crate::{Stop, check, is_inline, not_inline, spend};
-use fancy_regex::{Captures, Error, RegexBuilder, RegexInput, RuntimeError};
+use fancy_regex::{Captures, CompileError, Error, Expr, RegexBuilder, RegexInput, RuntimeError};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -62,8 +62,12 @@ impl Regex {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// It is not a regular expression.
+    /// It is not a regular expression, or has [syntax of the engine](foreign_syntax).
     pub fn new(pattern: &str) -> Result<Regex, Box<Error>> {
+        if let Some(what) = foreign_syntax(pattern) {
+            let why = CompileError::FeatureNotYetSupported(what.to_owned());
+            return Err(Box::new(Error::CompileError(Box::new(why))));
+        }
         let few = RegexBuilder::new(pattern).backtrack_limit(FEW).build().map_err(Box::new)?;
         Ok(Regex(Arc::new(Engines { few, many: OnceLock::new() })))
     }
@@ -163,6 +167,34 @@ impl Regex {
     }
 }
 
+/// What a pattern has of the engine's syntax that none of the languages here has (Java, XPath, ECMAScript), if anything:
+/// subroutines, conditions, absent operators, verbs, `\K`. It is refused there, too, and the engine does not bear all of it:
+/// for `\g` with twenty digits it allocates that much memory, which ends the process; a condition on a group that is not
+/// there is a panic in the first search. What is no regular expression has nothing.
+pub fn foreign_syntax(pattern: &str) -> Option<&'static str> {
+    const SIGNS: [&str; 5] = ["(?", "(*", "\\g", "\\k", "\\K"];
+    // Each begins with one of these; other patterns are not parsed twice.
+    if !SIGNS.iter().any(|sign| pattern.contains(sign)) {
+        return None;
+    }
+    let tree = Expr::parse_tree(pattern).ok()?;
+    let mut pending = vec![&tree.expr];
+    while let Some(expression) = pending.pop() {
+        match expression {
+            Expr::SubroutineCall(_) => return Some("a call of a group as a subroutine"),
+            Expr::DefineGroup { .. } | Expr::Conditional { .. } | Expr::BackrefExistsCondition { .. } => {
+                return Some("a condition");
+            }
+            Expr::BackrefWithRelativeRecursionLevel { .. } => return Some("a level of recursion"),
+            Expr::BacktrackingControlVerb(_) => return Some("a verb of backtracking"),
+            Expr::Absent(_) => return Some("an absent operator"),
+            Expr::KeepOut => return Some("\\K"),
+            _ => pending.extend(expression.children_iter()),
+        }
+    }
+    None
+}
+
 impl fmt::Debug for Regex {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Regex({})", self.0.few.as_str())
@@ -173,6 +205,39 @@ impl fmt::Debug for Regex {
 mod tests {
     use super::*;
     use crate::{Cancel, Used, inline, within};
+
+    /// The first three ended the process when they were compiled, the condition when a text was searched.
+    #[test]
+    fn syntax_of_the_engine_alone_is_refused() {
+        let many = "6".repeat(17);
+        for pattern in [
+            format!(r"a\g2{many}"),
+            format!(r"a\g<2{many}>"),
+            format!("(?2{many})"),
+            format!("(a)(?({many})b|c)"),
+            format!(r"(a)\g<-{many}>"),
+            format!(r"(a)\{many}"),
+            format!(r"(a)\k<{many}>"),
+            r"(a)\g1".into(),
+            r"(?<n>a)\g<n>".into(),
+            "(?R)?a".into(),
+            "(?<n>a)(?&n)".into(),
+            "(?P<n>a)(?P>n)".into(),
+            "(?(DEFINE)(?<n>a))a".into(),
+            "(?<n>a)(?(<n>)b)".into(),
+            "(?(?=a)a|b)".into(),
+            "(?~ab)".into(),
+            "a(*FAIL)".into(),
+            r"a\Kb".into(),
+        ] {
+            assert!(Regex::new(&pattern).is_err(), "{pattern}");
+        }
+        for pattern in
+            [r"\\g26666666", "(?i)a", r"(?:a)\\K", r"(?<n>a)\k<n>", r"(a)\1", "(?>a|b)(?=c)(?<!d)", "[(?(1)]"]
+        {
+            assert!(Regex::new(pattern).is_ok(), "{pattern}");
+        }
+    }
 
     /// The same matches as the engine's own iteration finds.
     #[test]

@@ -90,6 +90,10 @@ impl JsonSchema {
             let message = "the schema refers to itself at the same place, which would never end";
             return Err(problem(String::new(), message.to_owned()));
         }
+        if let Some((pattern, what)) = foreign_pattern(schema) {
+            let message = format!("the pattern \"{pattern}\" has {what}, which ECMAScript does not have");
+            return Err(problem(String::new(), message));
+        }
         let others = Others::of(schema, name, resolver);
         let validator = jsonschema::options()
             .with_draft(draft.engine())
@@ -230,6 +234,28 @@ const IN_PLACE: &[&str] = &["allOf", "anyOf", "oneOf", "not", "if", "then", "els
 /// Longest chain of such schemas.
 const MAX_IN_PLACE: usize = 256;
 
+/// A pattern of a schema (or of a value that looks like one) that the engine must not see, and what it has.
+fn foreign_pattern(root: &Value) -> Option<(&str, &'static str)> {
+    let foreign = |pattern| Some((pattern, meter::regex::foreign_syntax(pattern)?));
+    let mut pending = vec![root];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Array(items) => pending.extend(items),
+            Value::Object(members) => {
+                let pattern = members.get("pattern").and_then(Value::as_str);
+                let names = members.get("patternProperties").and_then(Value::as_object);
+                let names = names.into_iter().flat_map(|names| names.keys().map(String::as_str));
+                if let Some(found) = pattern.into_iter().chain(names).find_map(foreign) {
+                    return Some(found);
+                }
+                pending.extend(members.values());
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
 /// Whether a `$ref` of the document leads back to itself without descending into the value: the engine would follow
 /// it for ever.
 fn circles(root: &Value) -> bool {
@@ -365,6 +391,20 @@ fn references(schema: &Value) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The engine would end the process.
+    #[test]
+    fn patterns_with_syntax_of_the_engine_alone_are_refused() {
+        let many = "6".repeat(17);
+        for schema in [
+            format!(r#"{{"pattern":"a\\g2{many}"}}"#),
+            format!(r#"{{"properties":{{"a":{{"pattern":"(?2{many})"}}}}}}"#),
+            format!(r#"{{"patternProperties":{{"a\\g<2{many}>":{{}}}}}}"#),
+        ] {
+            let schema = serde_json::from_str(&schema).unwrap();
+            assert!(JsonSchema::of_value(&schema, "test", Draft::Draft7).is_err(), "{schema}");
+        }
+    }
 
     #[test]
     fn what_refers_to_itself_in_place_is_refused() {
