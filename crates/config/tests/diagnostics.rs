@@ -176,6 +176,8 @@ fn faulty_artifacts_are_found_and_left_out() {
         ("<template name='T'/>", &["missing-element 2:1"], 1),
         ("<localEntry key='e' src='http://h/x'/>", &["not-fetched 2:26"], 0),
         ("<localEntry key='e' src='ftp://h/x'/>", &["remote-source 2:26"], 1),
+        ("<localEntry key='e' src='jar:/x'/>", &["remote-source 2:26"], 1),
+        ("<localEntry key='e' src='gov:/x'/>", &["remote-source 2:26"], 1),
         ("<localEntry key='e' src='file:none.xml'/>", &["unreadable-source 2:26"], 1),
         ("<task name='T' class='a.B'/>", &["missing-element 2:1"], 1),
         ("<task name='T' class='a.B'><trigger once='true' interval='5'/></task>", &["conflict 2:59"], 1),

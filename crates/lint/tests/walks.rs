@@ -1,4 +1,5 @@
-//! Rules look at every configuration in a time that grows with its size, however its sequences run each other.
+//! Rules over whole configurations: each looks in a time that grows with the size, however sequences run each other, and finds
+//! what its page lists.
 
 use config::LoadOptions;
 use std::fmt::Write;
@@ -101,4 +102,29 @@ fn sequences_that_all_run_each_other_are_followed_once() {
     }
     let flow = "<sequence key='s0'/>";
     found(&(text + &proxy(&format!("<inSequence>{flow}</inSequence><outSequence>{flow}</outSequence>"))));
+}
+
+/// What the page of `condition-never-holds` lists, and what is like it and right.
+#[test]
+fn expressions_that_cannot_match_are_found() {
+    let found = |xpath: &str| {
+        let filter = format!("<filter xpath=\"{xpath}\"><then><log/></then><else><log/></else></filter>");
+        found(&proxy(&format!("<inSequence>{filter}<respond/></inSequence>")))
+    };
+    for xpath in [
+        "/order/id",
+        "get-property('paid') = true",
+        "local-name() = 'ns:order'",
+        "$axis2:HTTP_METHOD = 'get'",
+        "$ctx:a = 'b' and $ctx:a = 'c'",
+        "//id | $trp:X-Id",
+        "count(//a[b | $url:c]) > 0",
+    ] {
+        assert_eq!(found(xpath), ["condition-never-holds"], "{xpath}");
+    }
+    for xpath in
+        ["//order/id", "get-property('paid') = 'true'", "$ctx:a = 'b' or $ctx:a = 'c'", "//id | $ctx:nodes"]
+    {
+        assert!(found(xpath).is_empty(), "{xpath}");
+    }
 }

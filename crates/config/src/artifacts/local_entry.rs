@@ -62,7 +62,7 @@ impl LocalEntry {
         SHAPE.check_attributes(element, reading.diagnostics);
         let key = read::required(element, "key", reading.diagnostics)?;
         let (value, origin) = match read::optional(element, "src") {
-            Some(src) => source(&src, reading)?,
+            Some(src) => source(&key, &src, reading)?,
             None => (inline(element), None),
         };
         Some(LocalEntry {
@@ -93,11 +93,18 @@ fn inline(element: &Element) -> Entry {
 
 /// The content of a `src`, and the file it came from: a `file:` URL or a path, relative to the configuration's
 /// root. Over the network only where the caller supplied the means.
-fn source(src: &Key, reading: &mut Reading<'_>) -> Option<(Entry, Option<PathBuf>)> {
+fn source(key: &Key, src: &Key, reading: &mut Reading<'_>) -> Option<(Entry, Option<PathBuf>)> {
     let unreadable = |address: &str, why: String| {
         Diagnostic::error("unreadable-source", format!("`{address}` cannot be read")).at(src.span, why)
     };
+    let registry = ["gov:", "conf:", "local:"].iter().any(|prefix| src.starts_with(prefix));
     let error = match (file_path(src, reading.root), reading.fetch) {
+        _ if registry => Diagnostic::error("remote-source", "a local entry is not loaded from the registry")
+            .at(src.span, "this is a key of the registry, and `src` an address")
+            .help(format!(
+                "write `{}` where the entry `{}` is used, and leave the entry out",
+                src.value, key.value
+            )),
         (Some(path), _) => match crate::layout::read(&path) {
             Ok(bytes) => return Some((Entry::File(bytes.into()), Some(path))),
             Err(why) => unreadable(&path.display().to_string(), why),
@@ -128,13 +135,21 @@ pub(crate) fn file_path(url: &str, root: &Path) -> Option<PathBuf> {
     let path = match url.strip_prefix("file:") {
         // file:relative, file:/absolute, file:///absolute
         Some(rest) => percent_decoded(rest.strip_prefix("//").unwrap_or(rest)),
-        None if url.contains("://") => return None,
+        // `jar:…`, `classpath:…`: a path that begins with a word and a colon is none.
+        None if url.contains("://") || scheme(url).is_some() => return None,
         None => url.to_owned(),
     };
     let path = Path::new(&path);
     let below = root.join(path.strip_prefix("/").unwrap_or(path));
     // An absolute path that does not exist may be meant relative to the configuration.
     Some(if path.is_absolute() && (path.exists() || !below.exists()) { path.to_owned() } else { below })
+}
+
+/// The scheme of a URL; a single letter is a drive.
+fn scheme(url: &str) -> Option<&str> {
+    let (scheme, _) = url.split_once(':')?;
+    let of_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    (scheme.len() > 1 && scheme.chars().all(of_scheme)).then_some(scheme)
 }
 
 fn percent_decoded(text: &str) -> String {

@@ -19,7 +19,8 @@ pub const RULE: Rule = Rule {
 * `local-name() = 'ns:order'`: the local name has no prefix;
 * a `source` that is true or false with a `regex` that matches neither `true` nor `false`;
 * the method of a request compared with `get`, or matched with it: methods are in capitals;
-* `X = 'a' and X = 'b'`, where X has one value.",
+* `X = 'a' and X = 'b'`, where X has one value;
+* `//id | $trp:X-Id`: `|` joins nodes, and a header or a query parameter is a text. The step faults, here as in Synapse.",
     example: r#"<sequence name="Route">
   <filter xpath="get-property('paid') = true">
     <then>
@@ -90,7 +91,22 @@ fn inspect(expression: &Expr, found: &mut Vec<Never>) {
         ExprKind::Path(Start::Root, steps) => found.extend(steps.first().and_then(root)),
         ExprKind::Binary(operator, left, right) => found.extend(compared(*operator, left, right)),
         ExprKind::And(all) => found.extend(contradiction(all)),
+        ExprKind::Union(all) => found.extend(all.iter().find_map(joined)),
         _ => {}
+    }
+}
+
+/// A member of a union that is a text whatever comes: a header, a parameter of the query.
+fn joined(member: &Expr) -> Option<Never> {
+    match &member.kind {
+        ExprKind::Variable(name) if matches!(name.prefix.as_str(), "trp" | "url") => Some(Never {
+            message: format!("`|` joins nodes, and `${name}` is a text: each message faults here"),
+            at: member.span,
+            label: "this is no node",
+            help: "write a `filter` for the one that is not empty, or `concat(…, …)`",
+            instead: None,
+        }),
+        _ => None,
     }
 }
 
