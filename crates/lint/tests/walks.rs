@@ -128,3 +128,30 @@ fn expressions_that_cannot_match_are_found() {
         assert!(found(xpath).is_empty(), "{xpath}");
     }
 }
+
+/// What is written as an expression where only a text is read, and where the same text is one or is evaluated.
+#[test]
+fn expressions_that_are_texts_are_found() {
+    let found = |steps: &str| found(&proxy(&format!("<inSequence>{steps}<respond/></inSequence>")));
+    for step in [
+        "<property name='a' value='$ctx:b'/>",
+        "<log><property name='a' value=' $trp:X-Id '/></log>",
+        "<header name='a' scope='transport' value=\"get-property('a')\"/>",
+        "<payloadFactory><format><a xmlns=''>$1</a></format><args><arg value='$url:id'/></args></payloadFactory>",
+        "<payloadFactory media-type='json'><format>{\"a\":$1}</format><args><arg value='json-eval($.a)'/></args></payloadFactory>",
+        "<file.read><path>$ctx:path</path></file.read>",
+    ] {
+        assert!(found(step).contains(&"expression-as-text"), "{step}");
+    }
+    for step in [
+        "<property name='a' expression='$ctx:b'/>",
+        "<property name='a' value='$ctx:'/>",
+        "<property name='a' value='$ctx:b is a property'/>",
+        "<property name='a' value='$price:b'/>",
+        "<log><property name='a' value='$1'/></log>",
+        "<payloadFactory><format><property xmlns='' value='$ctx:b'/></format><args/></payloadFactory>",
+        "<file.read><path>{$ctx:path}</path></file.read>",
+    ] {
+        assert!(!found(step).contains(&"expression-as-text"), "{step}");
+    }
+}

@@ -7,6 +7,7 @@ mod circular_sequence;
 mod condition_never_holds;
 mod deprecated_form;
 mod duplicate_case;
+mod expression_as_text;
 mod filter_without_else;
 mod json_of_xml;
 mod message_is_lost;
@@ -30,6 +31,7 @@ pub const RULES: &[&Rule] = &[
     &condition_never_holds::RULE,
     &deprecated_form::RULE,
     &duplicate_case::RULE,
+    &expression_as_text::RULE,
     &filter_without_else::RULE,
     &json_of_xml::RULE,
     &message_is_lost::RULE,
