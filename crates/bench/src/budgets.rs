@@ -6,11 +6,11 @@ use crate::measure::{self, Load};
 use crate::project;
 use crate::results::{Budget, Cell, Run};
 use crate::scenarios::{self, Scenario};
+use crate::secured::{Secured, Securing};
 use crate::statistics::line;
 use crate::steps::{self, News, Step, Tell, leave};
 use crate::studies::{self, Length};
 use crate::systems::{self, Backend, Place, System};
-use loadgen::{Process, Url};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -29,20 +29,12 @@ pub struct Options {
     pub requests: u64,
 }
 
-/// What is secured outside of this crate: messages that are good once and for some minutes, and what the two operations with a private key take that each of them needs.
-pub struct Secured {
-    /// Where the secure proxy is, and how it is spoken to.
-    pub url: Url,
-    /// Its process.
-    pub process: Process,
-    /// The size of the message before it was secured, messages, microseconds of the bare operations.
-    pub sizes: Vec<(usize, Vec<Vec<u8>>, f64)>,
-}
-
 const KB: usize = 1 << 10;
 const MB: usize = 1 << 20;
 /// Clients of the comparisons.
 const CLIENTS: usize = 32;
+/// Clients of messages that are good once.
+const CLIENTS_OF_ONCE: usize = 16;
 /// What cells of budgets are set to.
 pub const SETTING: &str = "budget";
 
@@ -176,7 +168,7 @@ pub fn run(
     place: &Place,
     systems: &[System],
     backend: &Backend,
-    secured: &mut dyn FnMut() -> Result<Secured, String>,
+    secured: &mut Securing<'_>,
     options: &Options,
     tell: &mut Tell<'_>,
 ) -> Result<Run, String> {
@@ -193,7 +185,9 @@ pub fn run(
         budgets.push(started("start to first answer, example round", 50.0, place, &place.round, options));
         budgets.push(artifacts(place, options));
         budgets.extend(memory(place, options, &mut run, tell)?);
-        budgets.extend(security(secured(), &mut run, options, tell)?);
+        let count = if options.quick { 200 } else { 1500 };
+        let secured = secured(&[(KB, count), (100 * KB, count)]);
+        budgets.extend(security(secured, &mut run, options, tell)?);
     }
     run.budgets = budgets;
     run.took = began.elapsed().as_secs_f64();
@@ -453,19 +447,14 @@ fn security(
             return Ok(vec![part, large]);
         }
     };
-    let secure = &scenarios::SECURE;
     let mut costs: Vec<(usize, f64)> = Vec::new();
-    for (size, messages, bare) in &secured.sizes {
+    for batch in &secured.batches {
+        let (size, bare) = (&batch.size, batch.bare);
         let mut goes_on = tell(News::Begins(0, 0, format!("SecureProxy {size} B")));
-        // The first ones warm the process up.
-        let (first, counted) = messages.split_at(messages.len() / 5);
-        let process = || secured.process.clone();
-        measure::once(&secured.url, secure, first, process(), &mut |_| true)?;
-        let outcome = measure::once(&secured.url, secure, counted, process(), &mut |progress| {
+        let cell = secured.measure(batch, CLIENTS_OF_ONCE, &mut |progress| {
             goes_on = goes_on && tell(News::Progress(progress));
             goes_on
         })?;
-        let cell = measure::cell("busbar", secure.name, *size, measure::ONCE_CLIENTS, &outcome);
         if let Some(cpu) = cell.cpu.filter(|_| cell.failed == 0) {
             costs.push((*size, cpu));
             if *size == KB || !options.quick {

@@ -24,6 +24,7 @@ pub mod report;
 pub mod results;
 pub mod rounds;
 pub mod scenarios;
+pub mod secured;
 pub mod statistics;
 pub mod steps;
 pub mod studies;

@@ -103,10 +103,7 @@ pub fn run_all(
     loadgen::run(&plan, watch)
 }
 
-/// Clients of messages that are good once.
-pub const ONCE_CLIENTS: usize = 16;
-
-/// Sends messages of a scenario that are good once: each is sent once, and an answer counts if its status and headers are right and its body is a message that is
+/// Sends messages of a scenario that are good once, over so many connections: each is sent once, and an answer counts if its status and headers are right and its body is a message that is
 /// encrypted.
 ///
 /// # Errors
@@ -115,6 +112,7 @@ pub fn once(
     url: &Url,
     scenario: &Scenario,
     messages: &[Vec<u8>],
+    clients: usize,
     process: Process,
     watch: &mut Watch<'_>,
 ) -> Result<Outcome, String> {
@@ -137,7 +135,7 @@ pub fn once(
     let plan = Plan {
         requests,
         tls: url.https.then(|| loadgen::Tls::new(None)).transpose()?,
-        connections: ONCE_CLIENTS,
+        connections: clients,
         extent: Extent { duration: None, requests: Some(count) },
         interval: Duration::from_millis(250),
         processes: vec![Process { name: "system".to_owned(), ..process }],

@@ -6,7 +6,8 @@
 use crate::measure::Load;
 use crate::results::{Cell, Run};
 use crate::scenarios::{self, Scenario};
-use crate::steps::{self, DIRECT, Step, Tell, able};
+use crate::secured::Securing;
+use crate::steps::{self, DIRECT, News, Step, Tell, able, leave};
 use crate::systems::{Backend, System};
 use std::time::{Duration, Instant};
 
@@ -42,6 +43,8 @@ pub struct Method {
     pub summary: Summary,
     /// Whether the latency that a system adds to the backend's is measured.
     pub added_latency: bool,
+    /// Whether the secure proxy is measured as well, with the first number of clients: its messages are good once, so they are made before.
+    pub secured: bool,
 }
 
 /// All methods.
@@ -57,6 +60,7 @@ pub static METHODS: [Method; 2] = [
         keep_alive: false,
         summary: Summary::Best,
         added_latency: false,
+        secured: false,
     },
     Method {
         name: "6.5",
@@ -76,8 +80,16 @@ pub static METHODS: [Method; 2] = [
         keep_alive: true,
         summary: Summary::Mean,
         added_latency: true,
+        secured: true,
     },
 ];
+
+impl Method {
+    /// The names of all that is measured.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.scenarios.iter().copied().chain(self.secured.then_some(scenarios::SECURE.name))
+    }
+}
 
 /// The method of that name.
 pub fn find(name: &str) -> Option<&'static Method> {
@@ -181,16 +193,94 @@ fn grid(
     steps
 }
 
+/// Messages of each size for the secure proxy.
+fn secured_messages(options: &Options) -> usize {
+    if options.quick { 200 } else { 1500 }
+}
+
+/// Whether the secure proxy is measured.
+fn is_secured(method: &Method, options: &Options) -> bool {
+    let is_wanted = |name: &String| name.eq_ignore_ascii_case(scenarios::SECURE.name);
+    method.secured && (options.only.is_empty() || options.only.iter().any(is_wanted))
+}
+
+/// Sizes and turns of the secure proxy: the turns are those of the added latency.
+fn secured_batches(method: &Method, options: &Options) -> Vec<(usize, usize)> {
+    let count = secured_messages(options);
+    let sizes = if options.quick { method.quick.0 } else { method.sizes };
+    let turns = if method.added_latency { ADDED_TURNS } else { 0 };
+    sizes.iter().copied().chain(std::iter::repeat_n(ADDED.1, turns)).map(|size| (size, count)).collect()
+}
+
+/// What one message takes to be made and sent.
+const SECURED_MESSAGE: Duration = Duration::from_micros(2500);
+
+/// Measures the secure proxy: each size once, and in turn with the backend what it adds.
+fn secured(
+    method: &Method,
+    backend: &Backend,
+    options: &Options,
+    securing: &mut Securing<'_>,
+    run: &mut Run,
+    tell: &mut Tell<'_>,
+) -> Result<(), String> {
+    let scenario = &scenarios::SECURE;
+    let wanted = secured_batches(method, options);
+    // The sizes of the round come first.
+    let first_turn = wanted.len() - if method.added_latency { ADDED_TURNS } else { 0 };
+    tell(News::Begins(0, 0, format!("{}: messages are signed and encrypted", scenario.name)));
+    let secured = match securing(&wanted) {
+        Ok(secured) => secured,
+        Err(why) => {
+            leave(run, tell, format!("{}: {why}", scenario.name));
+            return Ok(());
+        }
+    };
+    let clients = method.clients[0];
+    let why =
+        "its messages are good once, and are made before; the other systems have no configuration for it";
+    leave(run, tell, format!("{}: with {clients} clients only, and Busbar alone: {why}", scenario.name));
+    for (number, batch) in secured.batches.iter().enumerate() {
+        let turn = number.checked_sub(first_turn);
+        if let Some(repetition) = turn {
+            let load = Load::lasting(ADDED.0, options.seconds);
+            let setting = ADDED_SETTING.to_owned();
+            let direct = Step { system: 0, scenario, size: batch.size, load, repetition, setting };
+            steps::execute(run, &[], backend, &[direct], tell)?;
+        }
+        let what = format!("busbar {} {} B, {clients} clients", scenario.name, batch.size);
+        let mut goes_on = tell(News::Begins(number + 1, secured.batches.len(), what));
+        let mut cell = secured.measure(batch, clients, &mut |progress| {
+            goes_on = goes_on && tell(News::Progress(progress));
+            goes_on
+        })?;
+        if let Some(repetition) = turn {
+            (cell.repetition, cell.setting) = (repetition, ADDED_SETTING.to_owned());
+        }
+        tell(News::Measured(&cell));
+        run.cells.push(cell);
+        if !goes_on {
+            run.is_cut = true;
+            break;
+        }
+    }
+    Ok(())
+}
+
 /// How many measurements a method has, and how long they will take.
 pub fn estimate(method: &Method, systems: &[System], options: &Options) -> (usize, Duration) {
     let mut can = |scenario: &'static Scenario, _: &[usize]| {
         (0..systems.len()).filter(|&number| systems[number].can(scenario)).collect()
     };
     let steps = grid(method, systems, options, &mut can);
-    (steps.len(), steps::estimate(systems, &steps))
+    let batches = if is_secured(method, options) { secured_batches(method, options) } else { Vec::new() };
+    let messages: usize = batches.iter().map(|(_, count)| count).sum();
+    let time = steps::estimate(systems, &steps) + SECURED_MESSAGE * messages as u32;
+    (steps.len() + batches.len(), time)
 }
 
-/// Runs a method on systems that run. What a system cannot do, or does wrong, is left out with a line.
+/// Runs a method on systems that run. What a system cannot do, or does wrong, is left out with a line. `securing` is called when the messages of the secure
+/// proxy are wanted.
 ///
 /// # Errors
 /// The load generator cannot run.
@@ -199,6 +289,7 @@ pub fn run(
     systems: &[System],
     backend: &Backend,
     options: &Options,
+    securing: &mut Securing<'_>,
     tell: &mut Tell<'_>,
 ) -> Result<Run, String> {
     let mut run = steps::begin(method.name, options.quick, systems);
@@ -206,6 +297,9 @@ pub fn run(
     let steps =
         grid(method, systems, options, &mut |scenario, sizes| able(&mut run, systems, scenario, sizes, tell));
     steps::execute(&mut run, systems, backend, &steps, tell)?;
+    if is_secured(method, options) && !run.is_cut {
+        secured(method, backend, options, securing, &mut run, tell)?;
+    }
     run.took = began.elapsed().as_secs_f64();
     Ok(run)
 }
@@ -346,6 +440,8 @@ mod tests {
         let cells = |method: &Method| method.scenarios.len() * method.sizes.len() * method.clients.len();
         assert_eq!((cells(&METHODS[0]), cells(&METHODS[1])), (128, 240));
         assert_eq!(find("2010").map(|method| method.keep_alive), Some(false));
+        assert_eq!(METHODS[1].names().last(), Some("SecureProxy"));
+        assert!(METHODS[0].names().all(|name| name != "SecureProxy"));
         assert!(find("7").is_none());
     }
 

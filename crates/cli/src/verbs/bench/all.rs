@@ -1,7 +1,7 @@
 //! `busbar bench all`: everything, in one report.
 
 use super::stage::{self, Stage, Teller};
-use super::{budgets as budgets_verb, tune, xslt};
+use super::{budgets as budgets_verb, round, tune, xslt};
 use bench::results::Run;
 use bench::rounds::{self, METHODS, PerClient};
 use bench::steps::News;
@@ -184,7 +184,7 @@ impl Plan {
             Part::Budgets => return budgets_verb::measured(stage, &self.budgets(), teller),
             Part::Round2010 | Part::Round65 => {
                 let (method, options) = self.round_of(part);
-                rounds::run(method, &stage.systems, backend, &options, &mut |news| teller.tell(&news))?
+                round::measured(method, stage, &options, teller)?
             }
             Part::Evaluate => {
                 let tell = &mut |news: News<'_>| teller.tell(&news);

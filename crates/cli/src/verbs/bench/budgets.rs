@@ -1,10 +1,8 @@
 //! `busbar bench budgets`: what work may cost, and what it does cost.
 
+use super::secured;
 use super::stage::{self, Stage, Teller};
-use crate::secured::{Client, Keys, bare_rsa};
-use bench::budgets::{self, Options, Secured};
-use bench::messages;
-use bench::systems::{self, System};
+use bench::budgets::{self, Options};
 use std::time::Duration;
 
 /// Measures every budget of the project: CPU for each request beside proxies and engines, routing beside the direct proxy, the start, memory, WS-Security beside the bare
@@ -49,31 +47,6 @@ pub(super) fn prepare(stage: &Stage) -> Result<(), String> {
     stage.unpacked.add(&format!("round/{name}"), text.as_bytes()).map(drop)
 }
 
-/// A Busbar with keys, and messages for its secure proxy.
-pub(super) fn secured(stage: &Stage, quick: bool) -> Result<(System, Secured), String> {
-    let keys = Keys::make(&stage.unpacked.folder("keys"))?;
-    let https = systems::free_port()?;
-    let client = Client::new(&keys, &stage.unpacked.round())?;
-    let mut more = vec!["--https".to_owned(), format!("127.0.0.1:{https}")];
-    more.extend(
-        keys.settings()
-            .into_iter()
-            .flat_map(|(name, path)| ["--set".to_owned(), format!("{name}={}", path.display())]),
-    );
-    let system = systems::busbar(&stage.place, "secured", &stage.unpacked.round(), &more)?;
-    let process = system.process.clone().ok_or("the process of the bus is not known")?;
-    let url = format!("https://localhost:{https}/").parse()?;
-    let count = if quick { 200 } else { 1500 };
-    let mut sizes = Vec::new();
-    for size in [1 << 10, 100 << 10] {
-        let message = messages::order_message(size, &messages::Variant::default());
-        let secured: Result<Vec<Vec<u8>>, String> =
-            (0..count).map(|_| Ok(client.secure(&message)?.bytes)).collect();
-        sizes.push((size, secured?, bare_rsa(&keys, 200)?.0.as_secs_f64() * 1e6));
-    }
-    Ok((system, Secured { url, process, sizes }))
-}
-
 /// Whether every answer was right.
 pub fn run(args: &Args) -> Result<bool, String> {
     let mut teller = Teller::new();
@@ -92,13 +65,9 @@ pub(super) fn measured(
     teller: &mut Teller,
 ) -> Result<bench::results::Run, String> {
     let mut system = None;
-    let mut secured = || {
-        let (started, secured) = secured(stage, options.quick)?;
-        system = Some(started);
-        Ok(secured)
-    };
+    let mut securing = |wanted: &[(usize, usize)]| secured::stage(stage, wanted, &mut system);
     let tell = &mut |news: bench::steps::News<'_>| teller.tell(&news);
-    let mut run = budgets::run(&stage.place, &stage.systems, &stage.backend, &mut secured, options, tell)?;
+    let mut run = budgets::run(&stage.place, &stage.systems, &stage.backend, &mut securing, options, tell)?;
     drop(system);
     stage::complete(&mut run, &stage.absent);
     Ok(run)

@@ -1,13 +1,16 @@
 //! `busbar bench round`: the published rounds, on this machine.
 
+use super::secured;
 use super::stage::{self, Stage, Teller};
+use bench::results::Run;
 use bench::rounds::{self, METHODS, Method, Options, PerClient};
+use bench::steps::News;
 use std::time::Duration;
 
 /// Runs the published ESB performance rounds by their methods, on Busbar and on other systems beside it, and writes a report.
 ///
 /// `2010`: four scenarios, 0.5 to 100 KB, 20 to 300 clients, no keep-alive, the best rate with its clients. `6.5`: six scenarios, 512 B to 100 KB, 20 to 2,560 clients, the mean over all,
-/// and the latency that is added. The systems take turns; all have the same backend and the same messages, and every answer is verified.
+/// and the latency that is added; the secure proxy with 20 clients. The systems take turns; all have the same backend and the same messages, and every answer is verified.
 /// Exits with 1 when an answer was wrong.
 #[derive(clap::Args)]
 pub struct Args {
@@ -60,15 +63,25 @@ fn per_client(name: &str) -> Result<PerClient, String> {
     }
 }
 
+/// Runs a method on a stage.
+pub(super) fn measured(
+    method: &Method,
+    stage: &Stage,
+    options: &Options,
+    teller: &mut Teller,
+) -> Result<Run, String> {
+    let mut system = None;
+    let mut securing = |wanted: &[(usize, usize)]| secured::stage(stage, wanted, &mut system);
+    let tell = &mut |news: News<'_>| teller.tell(&news);
+    rounds::run(method, &stage.systems, &stage.backend, options, &mut securing, tell)
+}
+
 /// Whether every answer was right.
 pub fn run(args: &Args) -> Result<bool, String> {
     let methods: Vec<&Method> =
         if args.methods.is_empty() { METHODS.iter().collect() } else { args.methods.clone() };
     for scenario in &args.scenarios {
-        if !methods
-            .iter()
-            .any(|method| method.scenarios.iter().any(|name| name.eq_ignore_ascii_case(scenario)))
-        {
+        if !methods.iter().any(|method| method.names().any(|name| name.eq_ignore_ascii_case(scenario))) {
             return Err(format!("no method has a scenario '{scenario}'"));
         }
     }
@@ -84,8 +97,7 @@ pub fn run(args: &Args) -> Result<bool, String> {
     };
     let mut runs = Vec::new();
     for method in methods {
-        let mut run =
-            rounds::run(method, &stage.systems, &stage.backend, &options, &mut |news| teller.tell(&news))?;
+        let mut run = measured(method, &stage, &options, &mut teller)?;
         stage::complete(&mut run, &stage.absent);
         runs.push(run);
         if !teller.goes_on() {
