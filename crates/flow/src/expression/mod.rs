@@ -5,11 +5,18 @@
 
 mod direct;
 pub mod java;
+mod json_eval;
+mod key_value;
 pub mod library;
 pub mod streaming;
 pub mod synapse;
+mod values;
+
+pub use self::key_value::KeyValue;
+pub(crate) use self::values::{first, on_payload, to_message_value};
 
 use crate::expression::direct::Direct;
+use crate::expression::json_eval::{JsonSource, JsonTemplate, json};
 use crate::expression::library::{Declared, Library, SynapseHost};
 use crate::expression::synapse::{MessageHost, XPaths, prepare};
 use crate::runtime::context::Context;
@@ -21,14 +28,12 @@ use ::expression::Reads;
 use config::Scope;
 use diagnostics::Span;
 use message::envelope::synapse_string;
-use message::jsonpath::{Dialect, Failure, JsonPath};
+use message::jsonpath::JsonPath;
 use message::{Value, XmlValue};
 use std::any::Any;
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
-use xml::NodeKind;
 use xpath::{CompileOptions, StreamAs, StreamContext, Version};
 
 /// A compiled expression with the place it is written at.
@@ -100,26 +105,6 @@ pub enum Wanted {
     Boolean,
     /// Its string, as Synapse makes it: of a node-set only the tree can tell.
     Text,
-}
-
-/// What a `json-eval` reads.
-enum JsonSource {
-    Payload,
-    Property(crate::expression::library::Scope, String),
-}
-
-/// What a `json-eval` selects from, and the path.
-type Subject<'c> = (Cow<'c, serde_json::Value>, Cow<'c, JsonPath>);
-
-/// A JSONPath, or the pieces of one with expressions between.
-enum JsonTemplate {
-    Static(JsonPath),
-    Dynamic(Vec<Piece>),
-}
-
-enum Piece {
-    Text(String),
-    Expression(Box<Expression>),
 }
 
 /// Why an expression cannot be compiled.
@@ -517,31 +502,6 @@ impl Expression {
         Ok(is_of_property.then_some((held, first.id)))
     }
 
-    /// The JSON values that a `json-eval` selects: the items of an array, or the one value; the value of a `${…}` as
-    /// JSON, XML as its text.
-    ///
-    /// # Errors
-    /// The payload is not JSON.
-    pub fn json_values(&self, context: &mut Context) -> Result<Option<serde_json::Value>, Fault> {
-        if let Kind::Synapse(synapse) = &self.kind {
-            return self.evaluate(synapse, context, |value| value.into_json());
-        }
-        let Kind::Json(source, template) = &self.kind else {
-            return Err(self.fault("it is an XPath, not json-eval"));
-        };
-        let Some((root, path)) = self.json_subject(source, template, context)? else { return Ok(None) };
-        let selection = path.select(&root);
-        if let Some(failure @ (Failure::Limit(_) | Failure::Stopped(_))) = selection.failure {
-            return Err(self.fault(failure));
-        }
-        let values: Vec<_> = selection.nodes.into_iter().map(Cow::into_owned).collect();
-        Ok(if path.is_definite() {
-            values.into_iter().next()
-        } else {
-            Some(serde_json::Value::Array(values))
-        })
-    }
-
     /// The JSONPath, if the expression is a `json-eval` over the payload without placeholders, or such a `${…}`.
     pub fn json_path(&self) -> Option<&JsonPath> {
         match &self.kind {
@@ -622,251 +582,11 @@ impl Expression {
         let value = result.map_err(|error| self.fault(error.message))?;
         meter::finished(value).map_err(|stop| self.fault(stop))
     }
-
-    /// What a `json-eval` selects from, and the path; `None` where there is nothing.
-    fn json_subject<'c>(
-        &self,
-        source: &JsonSource,
-        template: &'c JsonTemplate,
-        context: &'c mut Context,
-    ) -> Result<Option<Subject<'c>>, Fault> {
-        let here = |error: message::PayloadError| Fault::from(error).at(self.span);
-        if matches!(source, JsonSource::Payload) && context.payload.is_empty() {
-            return Ok(None);
-        }
-        let path = match template {
-            JsonTemplate::Static(path) => Cow::Borrowed(path),
-            JsonTemplate::Dynamic(pieces) => Cow::Owned(self.filled(pieces, context)?),
-        };
-        let root =
-            match source {
-                JsonSource::Payload => {
-                    let services = Arc::clone(&context.services);
-                    Cow::Borrowed(context.payload.json_view(&services.limits).map_err(here)?)
-                }
-                JsonSource::Property(scope, name) => match scope.get(context, name) {
-                    None => return Ok(None),
-                    Some(Value::Json(value)) => Cow::Owned(Arc::unwrap_or_clone(value)),
-                    Some(other) => {
-                        let value = message::lenient::read(&other.to_string());
-                        Cow::Owned(value.map_err(|error| {
-                            self.fault(format!("the property {name} is not JSON: {error}"))
-                        })?)
-                    }
-                },
-            };
-        Ok(Some((root, path)))
-    }
-
-    fn json_found(&self, context: &mut Context) -> Result<Option<Value>, Fault> {
-        let Kind::Json(source, template) = &self.kind else { return Ok(None) };
-        // The whole payload is its own text.
-        if let (JsonSource::Payload, JsonTemplate::Static(path)) = (source, template)
-            && path.is_root()
-            && context.payload.is_json()
-            && let Some(bytes) = context.payload.bytes()
-        {
-            return Ok(Some(Value::from(String::from_utf8_lossy(bytes).into_owned())));
-        }
-        let Some((root, path)) = self.json_subject(source, template, context)? else { return Ok(None) };
-        match (path.json_eval_text(&root).map_err(|failure| self.fault(failure))?, source) {
-            // In the payload that is no error.
-            (None, JsonSource::Property(_, name)) => {
-                Err(self.fault(format!("{} leads nowhere in the property {name}", path.source())))
-            }
-            (text, _) => Ok(text.map(Value::from)),
-        }
-    }
-
-    /// The JSONPath with its placeholders filled in.
-    fn filled(&self, pieces: &[Piece], context: &mut Context) -> Result<JsonPath, Fault> {
-        let mut text = String::new();
-        for piece in pieces {
-            match piece {
-                Piece::Text(part) => text.push_str(part),
-                Piece::Expression(expression) => {
-                    text.push_str(&expression.string(context)?.unwrap_or_default())
-                }
-            }
-        }
-        JsonPath::compile(&text, Dialect::Jayway).map_err(|error| self.fault(error.message))
-    }
 }
 
 fn stream_as(wanted: Wanted) -> StreamAs {
     match wanted {
         Wanted::Boolean => StreamAs::Boolean,
         Wanted::Text => StreamAs::Text,
-    }
-}
-
-/// Reads what stands in `json-eval(…)`.
-fn json(
-    path: &str,
-    scope: &Scope,
-    span: Span,
-    offset: usize,
-    settings: &Settings,
-) -> Result<(JsonSource, JsonTemplate), ExpressionError> {
-    let (source, path) = match crate::expression::library::property_prefix(path) {
-        Some((property_scope, rest)) => {
-            let end = rest.find(['.', '[']).unwrap_or(rest.len());
-            let tail = &rest[end..];
-            (JsonSource::Property(property_scope, rest[..end].to_owned()), format!("${tail}"))
-        }
-        None => (JsonSource::Payload, path.to_owned()),
-    };
-    let error = |message: String| ExpressionError {
-        message,
-        offset: offset..offset + path.len(),
-        outcome: Outcome::Fault,
-        is_xpath2: false,
-    };
-    if !path.contains('{') {
-        let compiled = match JsonPath::compile(&path, Dialect::Jayway) {
-            Ok(compiled) => compiled,
-            // Jayway does not mind a parenthesis too many at the end, and configurations have it.
-            Err(first) => path
-                .strip_suffix(')')
-                .and_then(|shorter| JsonPath::compile(shorter, Dialect::Jayway).ok())
-                .ok_or_else(|| error(first.message))?,
-        };
-        return Ok((source, JsonTemplate::Static(compiled)));
-    }
-    let mut pieces = Vec::new();
-    let mut rest = path.as_str();
-    while let Some(open) = rest.find('{') {
-        let Some(close) = rest[open..].find('}') else {
-            return Err(error("a `{` in this JSONPath has no `}`".to_owned()));
-        };
-        pieces.push(Piece::Text(rest[..open].to_owned()));
-        let inner = Expression::compile(&rest[open + 1..open + close], scope, span, settings)?;
-        pieces.push(Piece::Expression(Box::new(inner)));
-        rest = &rest[open + close + 1..];
-    }
-    pieces.push(Piece::Text(rest.to_owned()));
-    Ok((source, JsonTemplate::Dynamic(pieces)))
-}
-
-/// Evaluates an XPath 2.0 on a document whose element is the first child of the body.
-pub(crate) fn on_payload<T>(
-    expression: &xpath::Expression,
-    context: &Context,
-    host: SynapseHost<'_>,
-    evaluate: impl FnOnce(&xpath::Context<'_>) -> Result<T, xpath::XPathError>,
-) -> Result<T, xpath::XPathError> {
-    let envelope = context.payload.built_envelope().filter(|_| expression.needs().document);
-    match envelope {
-        Some(envelope) => {
-            let nodes: Vec<_> = envelope.payload().into_iter().collect();
-            let payload = XmlValue::copy_of(&envelope.document, &nodes);
-            let root = xpath::Node::new(xml::Document::ROOT);
-            evaluate(&xpath::Context::at(&payload.document, root).with_host(&host))
-        }
-        None => evaluate(&xpath::Context::without_document(&host)),
-    }
-}
-
-/// What WSO2 takes of a value of XPath 2.0: truth as it is, else the text of the first item.
-pub(crate) fn first(value: xpath::Value, cx: &xpath::Context<'_>) -> Result<Value, xpath::XPathError> {
-    let item = match value {
-        xpath::Value::Boolean(truth) => return Ok(Value::Boolean(truth)),
-        xpath::Value::Sequence(items) => match items.first() {
-            Some(xpath::Item::Node(node)) => xpath::Value::from(*node),
-            Some(xpath::Item::Atomic(atomic)) => xpath::Value::Atomic(atomic.clone()),
-            None => xpath::Value::Empty,
-        },
-        xpath::Value::NodeSet(nodes) => nodes.first().map_or(xpath::Value::Empty, xpath::Value::from),
-        other => other,
-    };
-    Ok(Value::from(item.to_string_in(cx)?.into_owned()))
-}
-
-/// An XPath result as a property value. One element stays XML; several nodes are a list; other results are atomic.
-pub(crate) fn to_message_value(
-    value: xpath::Value,
-    cx: &xpath::Context<'_>,
-    node_test: bool,
-) -> Option<Value> {
-    match value {
-        xpath::Value::Empty => None,
-        xpath::Value::Boolean(truth) => Some(Value::Boolean(truth)),
-        xpath::Value::Number(number) => Some(Value::Double(number)),
-        xpath::Value::String(text) => Some(Value::String(text)),
-        xpath::Value::NodeSet(nodes) => {
-            let Some(first) = nodes.first() else { return Some(Value::from("")) };
-            let document = |node: xpath::Node| {
-                if node.doc == xpath::DocId::default() { Some(cx.doc) } else { cx.host.document(node.doc) }
-            };
-            let first_document = document(first)?;
-            if first.is_namespace() {
-                let value = xpath::Value::NodeSet(nodes);
-                return Some(Value::from(value.to_string_in(cx).ok()?.into_owned()));
-            }
-            if nodes.len() == 1 {
-                return Some(match first_document.kind(first.id) {
-                    NodeKind::Element | NodeKind::Document => {
-                        Value::Xml(Arc::new(XmlValue::copy_of(first_document, &[first.id])))
-                    }
-                    NodeKind::Text if node_test => {
-                        let parent = first_document.parent(first.id).unwrap_or(first.id);
-                        let mut out = Vec::new();
-                        xml::write(first_document, parent, &xml::WriteOptions::default(), &mut out);
-                        Value::from(String::from_utf8_lossy(&out).into_owned())
-                    }
-                    _ => Value::from(first_document.text(first.id)),
-                });
-            }
-            let ids: Vec<_> = nodes
-                .iter()
-                .filter(|node| node.doc == first.doc && !node.is_namespace())
-                .map(|node| node.id)
-                .collect();
-            if ids.iter().all(|&id| matches!(first_document.kind(id), NodeKind::Text | NodeKind::Attribute)) {
-                let text: String = ids.iter().map(|&id| synapse_string(first_document, id, false)).collect();
-                return Some(Value::from(text));
-            }
-            Some(Value::Xml(Arc::new(XmlValue::copy_of(first_document, &ids))))
-        }
-        // Sequences of atomic values come with XPath 2.0.
-        other => Some(Value::from(other.to_string_in(cx).ok()?.into_owned())),
-    }
-}
-
-/// An attribute that is a literal, or an expression in braces.
-#[derive(Debug)]
-pub enum KeyValue {
-    /// As written.
-    Literal(Arc<str>),
-    /// Evaluated for each message.
-    Dynamic(Expression),
-}
-
-impl KeyValue {
-    /// The value for this message; `None` where the expression gives null.
-    ///
-    /// # Errors
-    /// The expression fails.
-    pub fn resolve(&self, context: &mut Context) -> Result<Option<Arc<str>>, Fault> {
-        match self {
-            KeyValue::Literal(text) => Ok(Some(Arc::clone(text))),
-            KeyValue::Dynamic(expression) => Ok(expression.string(context)?.map(Arc::from)),
-        }
-    }
-
-    /// What it reads.
-    pub fn need(&self) -> Need {
-        match self {
-            KeyValue::Literal(_) => Need::Nothing,
-            KeyValue::Dynamic(expression) => expression.need(),
-        }
-    }
-
-    /// The literal, if it is one.
-    pub fn literal(&self) -> Option<&str> {
-        match self {
-            KeyValue::Literal(text) => Some(text),
-            KeyValue::Dynamic(_) => None,
-        }
     }
 }
