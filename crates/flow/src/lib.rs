@@ -42,7 +42,7 @@ pub use http::dispatch::Bus;
 pub use http::inbound;
 pub use http::respond::answer_status;
 pub use message::regex::{Pattern, Search};
-pub use runtime::context::{Client, Context, Contexts, Inbound};
+pub use runtime::context::{Context, Contexts};
 pub use runtime::fault::{Code, Fault};
 pub use runtime::mediator::{
     Branch, BranchTarget, Entry, Flow, ListId, Mediator, Moves, Need, Parameter, Parts, Split, Step, Waiting,
@@ -51,6 +51,7 @@ pub use runtime::panics::install as install_panic_hook;
 pub use runtime::plan::Plan;
 pub use runtime::priority::Priorities;
 pub use runtime::reference::SequenceRef;
+pub use runtime::request::{Client, Inbound};
 pub use runtime::scope::{Child, Children as Copies, Outcome, Scope};
 pub use runtime::services::{Services, Settings, Suspension};
 pub use runtime::{

@@ -11,12 +11,13 @@ use crate::compile::{Compiler, compile};
 use crate::engine::exchange::client_of;
 use crate::engine::{Ending, begin_request, drive};
 use crate::http::dispatch::Bus;
-use crate::runtime::context::{Client, Context, Inbound};
+use crate::runtime::context::Context;
 use crate::runtime::endpoint::{
     Attempts, Choice, Endpoint, EndpointFormat, Leaf, Outgoing, Step, TimeoutAction,
 };
 use crate::runtime::fault::{Fault, code};
 use crate::runtime::mediator::Need;
+use crate::runtime::request::{Client, Inbound};
 use crate::runtime::services::Services;
 use crate::state::metrics::Counters;
 use message::{Format, Headers, Method, Payload, Reading, RequestHead, Version};

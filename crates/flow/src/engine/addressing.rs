@@ -4,10 +4,11 @@
 //! They are only looked for where the beginning of the message names a WS-Addressing namespace, so that other
 //! messages stay unread.
 
-use crate::runtime::context::{Client, Context};
+use crate::runtime::context::Context;
 use crate::runtime::endpoint::{AddressingVersion, Outgoing};
 use crate::runtime::fault::Fault;
 use crate::runtime::mediator::Need;
+use crate::runtime::request::Client;
 use crate::runtime::stage::{Stage, Staged, Way};
 use memchr::memmem;
 use message::envelope::{WSA_FINAL, WSA_SUBMISSION};
@@ -318,7 +319,7 @@ pub(crate) fn write(context: &mut Context, outgoing: &Outgoing) -> Result<(), Fa
     // An action must not be empty; this is what WSO2 says for a message without one.
     let action = facts.action.clone().or_else(|| context.soap_action()).filter(|action| !action.is_empty());
     let action = action.unwrap_or_else(|| NO_ACTION.to_owned());
-    let id = crate::runtime::context::unique(context.number);
+    let id = crate::runtime::identifier::unique(context.number);
     let envelope = context.envelope_mut()?;
     // A fact that the sender's headers have is not written as a fact of the bus.
     let mut sender_headers = Vec::new();

@@ -5,8 +5,9 @@
 //! as for any answer, and as long.
 
 use crate::engine::addressing;
-use crate::runtime::context::{Context, unique};
+use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
+use crate::runtime::identifier::unique;
 use crate::runtime::services::Services;
 use crate::state::lock;
 use bytes::Bytes;

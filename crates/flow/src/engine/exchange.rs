@@ -2,7 +2,7 @@
 
 use crate::engine::authority::{Asks, Authorized};
 use crate::engine::{addressing, compute};
-use crate::runtime::context::{Client, Context};
+use crate::runtime::context::Context;
 use crate::runtime::endpoint::{
     Attempts, Choice, Destination, Endpoint, EndpointFormat, Leaf, MOST_ALIASES, Outgoing, Step,
     TimeoutAction, circle,
@@ -11,6 +11,7 @@ use crate::runtime::fault::{Fault, code};
 use crate::runtime::mediator::{Branch, BranchTarget, ListId, Split};
 use crate::runtime::progress::Takes;
 use crate::runtime::reference::EndpointRef;
+use crate::runtime::request::Client;
 use crate::runtime::stage::{self, Stage, Way};
 use crate::writing::{self, current_form, explicit_form, is_rewritten};
 use message::{

@@ -1,7 +1,8 @@
 //! `local://services/NAME`: a proxy service of this bus, called without the network.
 
 use crate::engine::exchange::client_of;
-use crate::runtime::context::{Context, Inbound};
+use crate::runtime::context::Context;
+use crate::runtime::request::Inbound;
 use message::Known;
 use std::sync::Arc;
 use std::time::Duration;

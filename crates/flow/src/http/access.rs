@@ -4,7 +4,8 @@
 //! (500); the bus stopped before it ended; the transport refused it (400, 408, 414, 431, …). A [`Recorder`] goes with it, in the flow first and in the answer then,
 //! and records it wherever it ends.
 
-use crate::runtime::context::{Context, Inbound};
+use crate::runtime::context::Context;
+use crate::runtime::request::Inbound;
 use crate::runtime::scope::Opened;
 use message::Version;
 use std::net::SocketAddr;

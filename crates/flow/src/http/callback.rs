@@ -3,8 +3,9 @@
 use crate::engine::addressing;
 use crate::engine::callback::{Answer, Callbacks, PATH};
 use crate::http::respond::{refused, text};
-use crate::runtime::context::{Client, Context, Inbound};
+use crate::runtime::context::Context;
 use crate::runtime::plan::Plan;
+use crate::runtime::request::{Client, Inbound};
 use crate::runtime::services::Services;
 use message::{Body, Headers, Kind, Payload, Reading, SoapVersion};
 use std::sync::Arc;

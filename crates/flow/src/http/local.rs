@@ -2,8 +2,9 @@
 //! of its own, in the same plan.
 
 use super::dispatch::{find_proxy, serve_counted, shed};
-use crate::runtime::context::{Client, Context, Inbound, Owner};
+use crate::runtime::context::{Context, Owner};
 use crate::runtime::plan::Plan;
+use crate::runtime::request::{Client, Inbound};
 use crate::runtime::scope::{Admitted, Opened};
 use crate::runtime::services::LocalAnswer;
 use message::{Body, Headers, Payload};

@@ -3,7 +3,7 @@
 use crate::http::respond::text;
 use crate::resource::PathRule;
 use crate::runtime::artifacts::Api;
-use crate::runtime::context::Inbound;
+use crate::runtime::request::Inbound;
 use message::{Body, Method};
 use serde_json::{Map, Value as Json, json};
 use transport::Response;

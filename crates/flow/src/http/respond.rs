@@ -1,10 +1,11 @@
 //! The answer to the client: status, headers and the payload in the form that the client can read.
 
 use crate::engine::compute;
-use crate::runtime::context::{Client, Context, Inbound, Owner};
+use crate::runtime::context::{Context, Owner};
 use crate::runtime::fault::Fault;
 use crate::runtime::plan::Plan;
 use crate::runtime::progress::Takes;
+use crate::runtime::request::{Client, Inbound};
 use crate::runtime::stage::{self, Way};
 use crate::writing::{current_form, explicit_form, is_coded_here, is_rewritten, untouched, write};
 use message::{Envelope, Format, Kind, MediaType, Method, Payload, PayloadLimits, SoapVersion, Version};

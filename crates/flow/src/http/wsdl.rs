@@ -1,9 +1,10 @@
 //! What a service says of itself: `?wsdl` and the list of services.
 
 use crate::http::respond::text;
-use crate::runtime::context::{Context, Inbound};
+use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
 use crate::runtime::plan::Plan;
+use crate::runtime::request::Inbound;
 use crate::wsdl::{ADDRESSES, Wsdl, references};
 use message::Body;
 use transport::Response;

@@ -4,8 +4,9 @@
 //! ([`Taken`]), so that the parts of a large split cost little while they wait. An aggregate that never completes has bounds: so many
 //! parts, the bytes that messages may hold together, and a time.
 
-use crate::runtime::context::{Context, next_number};
+use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
+use crate::runtime::identifier::next_number;
 use crate::runtime::load;
 use crate::runtime::mediator::Need;
 use crate::state::lock;

@@ -1,125 +1,25 @@
 //! The context of one message: everything mediators read and change, and where the engine stands with it.
 
 use crate::runtime::correlation::Correlation;
+use crate::runtime::exchange::{Awaited, Exchange};
 use crate::runtime::fault::Fault;
+use crate::runtime::identifier::{next_number, push_unique, unique};
 use crate::runtime::mediator::{ListId, Parameters};
 use crate::runtime::plan::Plan;
 use crate::runtime::progress::{Part, Progress};
-use crate::runtime::scope::{Awaited, Exchange, Scope};
+use crate::runtime::request::{Client, Inbound};
+use crate::runtime::scope::Scope;
 use crate::runtime::services::Services;
-use authentication::certificate::Identity;
 use diagnostics::Span;
 use message::memory::{self, Held};
-use message::{Envelope, Headers, Method, Payload, Properties, SoapVersion, Value};
+use message::{Envelope, Headers, Payload, Properties, SoapVersion, Value};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::borrow::Cow;
-use std::cell::Cell;
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
-
-/// Facts of the request that the client sent; shared by all copies of the message.
-#[derive(Clone, Debug)]
-pub struct Inbound {
-    /// The method.
-    pub method: Method,
-    /// The request target as received: path and query.
-    pub target: String,
-    /// The scheme of a target that was in absolute form, whose authority is the `Host` header.
-    pub absolute: Option<&'static str>,
-    /// Length of the part of `target` that names the service; what follows is `REST_URL_POSTFIX`.
-    pub service_length: usize,
-    /// Whether it came over https.
-    pub secure: bool,
-    /// What the handshake of its connection agreed on.
-    pub tls: Option<Arc<transport::TlsInfo>>,
-    /// The client.
-    pub peer: SocketAddr,
-    /// The address it connected to.
-    pub local: SocketAddr,
-    /// The `Host` header.
-    pub host: Arc<str>,
-    /// `Content-Type` as received.
-    pub content_type: Option<Arc<str>>,
-    /// What the client speaks.
-    pub client: Client,
-    /// When the head had arrived.
-    pub received: Instant,
-    /// The inbound endpoint that it came through, by its number in the plan.
-    pub through: Option<usize>,
-}
-
-/// What a client speaks, which decides the form of the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Client {
-    /// Plain bodies: GET, XML, JSON, forms, and `text/xml` without a SOAPAction header.
-    Rest,
-    /// SOAP envelopes.
-    Soap(SoapVersion),
-}
 
 /// What a message without a proxy service, API, inbound endpoint or `main` began with: `task nightly`. Kept with the message.
 pub(crate) struct Origin(pub String);
-
-impl Inbound {
-    /// Whether no client sent it ([`Inbound::of_nobody`]).
-    pub(crate) fn is_of_nobody(&self) -> bool {
-        self.peer.ip().is_unspecified()
-    }
-
-    /// What the client asked for: path and query, or the URL of another server where it takes this one for its proxy.
-    fn to(&self) -> String {
-        match self.absolute {
-            Some(scheme) => format!("{scheme}://{}{}", self.host, self.target),
-            None => self.target.clone(),
-        }
-    }
-
-    /// Path and query after the service's own path; empty if there is nothing.
-    pub fn postfix(&self) -> &str {
-        self.target.get(self.service_length..).unwrap_or("")
-    }
-
-    /// The certificate that the client showed and that was verified, as PEM; `chain`: with those above it.
-    fn certificates(&self, chain: bool) -> Option<String> {
-        use base64::Engine;
-        let certificates = &self.tls.as_ref()?.client_certificates;
-        let shown = if chain { certificates.as_slice() } else { certificates.get(..1)? };
-        let mut pem = String::new();
-        for certificate in shown {
-            let text = base64::engine::general_purpose::STANDARD.encode(certificate);
-            pem.push_str("-----BEGIN CERTIFICATE-----\n");
-            for line in text.as_bytes().chunks(64) {
-                pem.push_str(&String::from_utf8_lossy(line));
-                pem.push('\n');
-            }
-            pem.push_str("-----END CERTIFICATE-----\n");
-        }
-        (!pem.is_empty()).then_some(pem)
-    }
-
-    /// Who the client's certificate says that it is.
-    fn identity(&self) -> Option<Identity> {
-        Identity::read(self.tls.as_ref()?.client_certificates.first()?)
-    }
-
-    /// The path without the query.
-    pub fn path(&self) -> &str {
-        self.target.split('?').next().unwrap_or("")
-    }
-
-    /// The query without its `?`.
-    pub fn query(&self) -> Option<&str> {
-        self.target.split_once('?').map(|(_, query)| query)
-    }
-
-    /// `http` or `https`.
-    pub fn scheme(&self) -> &'static str {
-        if self.secure { "https" } else { "http" }
-    }
-}
 
 /// WS-Addressing facts of the message (`To` is also the implicit destination).
 #[derive(Clone, Debug, Default)]
@@ -232,23 +132,6 @@ const COPY: usize = 4096;
 /// Several messages. Boxed: they are handed on, and a context is large.
 #[allow(clippy::vec_box)]
 pub type Contexts = Vec<Box<Context>>;
-
-/// A number that no other message has. Threads draw blocks of them, so that they rarely meet.
-pub(crate) fn next_number() -> u64 {
-    const BLOCK: u64 = 1024;
-    static NEXT_BLOCK: AtomicU64 = AtomicU64::new(0);
-    thread_local! {
-        static NEXT: Cell<u64> = const { Cell::new(0) };
-    }
-    NEXT.with(|next| {
-        let mut number = next.get();
-        if number % BLOCK == 0 {
-            number = NEXT_BLOCK.fetch_add(BLOCK, Ordering::Relaxed) + 1;
-        }
-        next.set(number + 1);
-        number
-    })
-}
 
 impl Context {
     /// A context for a request. The dispatcher sets where it goes.
@@ -844,45 +727,4 @@ fn host_name() -> &'static str {
         name.filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
     });
     &NAME
-}
-
-/// A message id that no other message has.
-pub(crate) fn next_id() -> String {
-    unique(next_number())
-}
-
-/// `urn:uuid:` and [the id of a number](uuid).
-pub(crate) fn unique(number: u64) -> String {
-    let mut id = String::with_capacity(48);
-    push_unique(number, &mut id);
-    id
-}
-
-fn push_unique(number: u64, id: &mut String) {
-    id.push_str("urn:uuid:");
-    id.push_str(std::str::from_utf8(&uuid(number)).unwrap_or_default());
-}
-
-/// A UUID-shaped id that is unique in this process and, by its start time and process id, beyond it.
-pub(crate) fn uuid(number: u64) -> [u8; 36] {
-    use std::sync::LazyLock;
-    static FRONT: LazyLock<[u8; 36]> = LazyLock::new(|| {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let start = (since.as_nanos() as u64).rotate_left(20) ^ u64::from(std::process::id());
-        let front = format!(
-            "{:08x}-{:04x}-4{:03x}-{:04x}-",
-            (start >> 32) as u32,
-            (start >> 16) as u16,
-            (start >> 4) as u16 & 0xfff,
-            0x8000 | (start as u16 & 0x3fff),
-        );
-        let mut id = [0; 36];
-        id[..24].copy_from_slice(front.as_bytes());
-        id
-    });
-    let mut id = *FRONT;
-    for (at, digit) in id[24..].iter_mut().enumerate() {
-        *digit = b"0123456789abcdef"[(number >> (44 - 4 * at)) as usize & 15];
-    }
-    id
 }

@@ -6,7 +6,8 @@
 //!
 //! [`Settings::correlation_header`]: crate::runtime::services::Settings::correlation_header
 
-use crate::runtime::context::{Context, uuid};
+use crate::runtime::context::Context;
+use crate::runtime::identifier::uuid;
 use message::{Known, Value};
 use std::sync::Arc;
 

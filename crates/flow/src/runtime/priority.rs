@@ -3,8 +3,8 @@
 //! Conditions on the head of a request say its priority, before any flow; it waits in the queue of that priority until it has its
 //! [`Turn`](super::executor::Turn). Who waits and who runs belongs to the process: new settings find both as they were.
 
-use super::context::Inbound;
 use super::executor::{Full, Pool, Shape, Status, Ticket};
+use super::request::Inbound;
 use super::services::Services;
 use config::Element;
 use diagnostics::{FileId, Span};
@@ -324,7 +324,7 @@ mod tests {
         let mut inbound = Inbound::of_nobody(
             message::Method::Post,
             target.to_owned(),
-            super::super::context::Client::Rest,
+            super::super::request::Client::Rest,
             &headers,
         );
         inbound.host = "[::1]:8280".into();

@@ -70,7 +70,7 @@ pub(crate) fn cut(cut: &Cut<'_>) {
     let backend = cut.backend.as_ref().map(ToString::to_string).unwrap_or_default();
     tracing::error!(
         target: "busbar::fault",
-        message_id = crate::runtime::context::unique(cut.about),
+        message_id = crate::runtime::identifier::unique(cut.about),
         peer = backend,
         client = %cut.client.peer,
         code,
@@ -93,7 +93,8 @@ pub(crate) fn refused(refused: &Refused<'_>) {
 #[cfg(test)]
 mod tests {
     use super::{LONGEST, short};
-    use crate::runtime::context::{Client, Inbound, Origin};
+    use crate::runtime::context::Origin;
+    use crate::runtime::request::{Client, Inbound};
     use crate::testing;
     use std::sync::Arc;
 

@@ -1,9 +1,10 @@
 //! What all flows of a process share: the client, limits, settings and counters.
 
 use super::artifacts::Cors;
-use super::context::{Context, Inbound};
+use super::context::Context;
 use super::guard::Profile;
 use super::observers::Observers;
+use super::request::Inbound;
 use crate::runtime::aggregation::Aggregates;
 use crate::runtime::clock::Clock;
 use crate::runtime::scope::Scopes;

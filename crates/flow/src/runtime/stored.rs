@@ -1,9 +1,11 @@
 //! Messages on their way into a store and out of it.
 
-use crate::runtime::context::{Addressing, Client, Context, Inbound, next_id};
+use crate::runtime::context::{Addressing, Context};
 use crate::runtime::fault::Fault;
+use crate::runtime::identifier::next_id;
 use crate::runtime::plan::Plan;
 use crate::runtime::progress::Waits;
+use crate::runtime::request::{Client, Inbound};
 use crate::runtime::services::Services;
 use message::{Body, Headers, Kind, MediaType, Method, Payload};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};

@@ -1,9 +1,9 @@
 //! Tasks as they are once compiled, and how far they have come: `crate::task` runs them.
 
-use super::context::Client;
 use super::mediator::ListId;
 use super::plan::Plan;
 use super::reference::SequenceRef;
+use super::request::Client;
 use super::scope::Outcome;
 use super::services::Services;
 use crate::state::activation::Activation;

@@ -1,10 +1,11 @@
 //! A message that is injected: into a sequence, a proxy service or `main`.
 
 use crate::engine::begin_request;
-use crate::runtime::context::{Addressing, Client, Context, Inbound, Origin, Owner};
+use crate::runtime::context::{Addressing, Context, Origin, Owner};
 use crate::runtime::fault::Fault;
 use crate::runtime::plan::Plan;
 use crate::runtime::progress::Waits;
+use crate::runtime::request::{Client, Inbound};
 use crate::runtime::services::Services;
 use crate::runtime::task::{Format, Injection, Made, Source, Target};
 use message::{Body, Headers, Method, Payload, SoapVersion, Value};
