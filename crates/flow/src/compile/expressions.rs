@@ -1,0 +1,234 @@
+//! Expressions, texts with expressions, regular expressions and values from outside, each with its findings.
+
+use super::Compiler;
+use crate::expression::synapse::Text;
+use crate::expression::{Expression, KeyValue, Outcome};
+use crate::vault::{Lookup, lookups};
+use config::{Element, Key};
+use diagnostics::{Diagnostic, Span};
+use message::regex::Pattern;
+use std::sync::Arc;
+
+impl Compiler<'_> {
+    /// The expression in an attribute; `None` if it is absent, or wrong (recorded).
+    pub fn expression(&mut self, element: &Element, attribute: &str) -> Option<Expression> {
+        let attribute = element.attribute(attribute)?;
+        self.expression_text(&attribute.value, attribute.value_span, element.scope())
+    }
+
+    /// An expression; `None` if it is wrong (recorded).
+    pub fn expression_text(&mut self, text: &str, span: Span, scope: &config::Scope) -> Option<Expression> {
+        if text.trim().is_empty() {
+            self.error(
+                "empty-expression",
+                "the expression is empty",
+                span,
+                "expected an XPath, json-eval(…) or ${…}",
+            );
+            return None;
+        }
+        match Expression::compile(text, scope, span, &self.services.settings) {
+            Ok(expression) => {
+                let start = text.len() - text.trim_start().len() + 2;
+                for warning in expression.warnings() {
+                    let place = span.part(start + warning.span.start, warning.span.len().max(1));
+                    self.warning("expression", warning.message.clone(), place, warning.advice.clone());
+                }
+                if !expression.is_synapse() && !expression.is_json() {
+                    self.check_point(text, span);
+                }
+                self.check_secrets(text, span);
+                Some(expression)
+            }
+            Err(error) => {
+                let place = span.part(error.offset.start, error.offset.len().max(1));
+                let text = text.trim();
+                let found = match error.outcome {
+                    Outcome::Refused => {
+                        Diagnostic::error("bad-expression", format!("`{text}` is not a valid expression"))
+                    }
+                    Outcome::Nothing if error.message.contains("is not declared") => {
+                        Diagnostic::warning("undeclared-prefix", format!("`{text}` will select nothing"))
+                    }
+                    Outcome::Nothing => {
+                        Diagnostic::warning("bad-expression", format!("`{text}` will give nothing"))
+                    }
+                    Outcome::Fault => Diagnostic::warning(
+                        "bad-expression",
+                        format!("`{text}` cannot be evaluated: each message faults here"),
+                    ),
+                };
+                let found = found.at(place, error.message.clone());
+                self.diagnostics.push(match error.is_xpath2 {
+                    true => found.help(
+                        "it is XPath 2.0: with `\"synapse.xpath.dom.failover.enabled\" = true` under [wso2] in busbar.toml it runs, on the first child of the body",
+                    ),
+                    false => found,
+                });
+                let runs = error.outcome != Outcome::Refused;
+                runs.then(|| Expression::broken(text, span, error.message, error.outcome))
+            }
+        }
+    }
+
+    /// A text with `${…}` in it; `None` if one of them is wrong (recorded).
+    pub fn text(&mut self, text: &str, span: Span, scope: &config::Scope) -> Option<Text> {
+        self.check_closed(text, |open| span.part(open, 2));
+        let cut = ::expression::Template::cut(text, |expression, at| {
+            self.expression_text(expression, span.part(at, expression.len()), scope).ok_or(())
+        });
+        cut.ok().map(Text::of)
+    }
+
+    /// An attribute that is a literal, or an expression in braces.
+    pub fn key_value(&mut self, element: &Element, attribute: &str) -> Option<KeyValue> {
+        let attribute = element.attribute(attribute)?;
+        match config::Value::of(attribute, element) {
+            config::Value::Literal(key) => Some(KeyValue::Literal(Arc::from(key.value))),
+            config::Value::Deferred(key) => Some(KeyValue::Literal(Arc::from(key.value))),
+            config::Value::Expression(expression) => self
+                .expression_text(&expression.source, expression.span, &expression.scope)
+                .map(KeyValue::Dynamic),
+        }
+    }
+
+    /// A regular expression of Java's dialect that has to match a whole value.
+    pub fn pattern(&mut self, element: &Element, attribute: &str) -> Option<Pattern> {
+        let attribute = element.attribute(attribute)?;
+        match Pattern::compile(&attribute.value) {
+            Ok(pattern) => Some(pattern),
+            Err(why) => {
+                self.error(
+                    "bad-pattern",
+                    format!("`{}` is not a valid regular expression", attribute.value),
+                    attribute.value_span,
+                    why,
+                );
+                None
+            }
+        }
+    }
+
+    /// Warns where a text has a `${` that is not closed. `place` gives that of an offset.
+    pub fn check_closed(&mut self, text: &str, place: impl FnOnce(usize) -> Span) {
+        if let Some(open) = ::expression::unclosed(text) {
+            let label = "so what follows is text, not an expression";
+            self.warning("expression", "the `${` is not closed", place(open), label);
+        }
+    }
+
+    /// Warns where an expression gives numbers and what they are compared with fits only one way to write them: `2` here,
+    /// `2.0` in WSO2.
+    pub fn check_numbers(&mut self, source: &Expression, pattern: &Pattern, place: Span) {
+        if !source.gives_number() {
+            return;
+        }
+        let java = self.services.settings.java_numbers;
+        let fits =
+            |form: &dyn Fn(u32) -> String| (0..=100).any(|number| pattern.matches(&form(number)) == Ok(true));
+        let (plain, double) = (fits(&|n| n.to_string()), fits(&|n| format!("{n}.0")));
+        let (message, label) = match (plain, double) {
+            (false, true) if !java => (
+                "a number is `2` here and `2.0` in WSO2: this never matches",
+                "write it without `.0`, or set java_numbers = true in busbar.toml",
+            ),
+            (true, false) if !java => (
+                "a number is `2` here and `2.0` in WSO2: this matches here only",
+                "string(…) around the source means the same in both",
+            ),
+            (true, false) => (
+                "with java_numbers a number is `2.0`: this never matches",
+                "write it with `.0`, or put string(…) around the source",
+            ),
+            _ => return,
+        };
+        self.warning("number-form", message, place, label);
+    }
+
+    /// Warns where a text is taken out of a number by its point, which numbers have in WSO2 only.
+    fn check_point(&mut self, text: &str, span: Span) {
+        let dense: String = text.split_whitespace().collect();
+        let cut = ["substring-before(", "substring-after("].iter().find_map(|name| dense.split_once(name));
+        let by_point = cut.is_some_and(|(_, rest)| rest.contains(",'.')") || rest.contains(",\".\")"));
+        if self.services.settings.java_numbers || !by_point {
+            return;
+        }
+        self.warning(
+            "number-form",
+            "a whole number has no point here; in WSO2 `3` that an XPath has computed is `3.0`",
+            span,
+            "the part before the point of such a number is empty here: leave the function out, or set java_numbers = true in busbar.toml",
+        );
+    }
+
+    /// Warns of the secrets that an expression names and that cannot be had now: messages that need one fault.
+    fn check_secrets(&mut self, text: &str, span: Span) {
+        for Lookup { remote, arguments, place } in lookups(text) {
+            let argument = |at: usize| arguments.get(at).copied();
+            let secret = match remote {
+                true => self.vault.remote(&arguments, true),
+                false => self.vault.look_up(argument(0).unwrap_or_default(), argument(1), argument(2)),
+            };
+            if let Err(missing) = secret {
+                let place = span.part(place.start, place.len());
+                let message =
+                    format!("the secret of `{}` is not available: messages that need it fault", text.trim());
+                self.warning("unknown-secret", message, place, missing.why);
+            }
+        }
+    }
+
+    /// A value of a configuration that may come from outside: `$SYSTEM:NAME` and its kind, `$env{NAME}`, a secret as `$secret{alias}` or as
+    /// `{wso2:vault-lookup('alias')}`. `None` if it cannot be had (recorded).
+    pub fn outside(&mut self, key: &Key) -> Option<String> {
+        let text = key.value.trim();
+        let within = |mark: &str| text.strip_prefix(mark).and_then(|rest| rest.strip_suffix('}'));
+        if let Some(name) = within("$env{") {
+            let value = self.configuration.injector.environment(name.trim());
+            if value.is_none() {
+                let message = format!("the environment variable `{name}` is not set");
+                let found = match self.services.settings.check_only {
+                    true => Diagnostic::warning("unresolved-value", message),
+                    false => Diagnostic::error("unresolved-value", message),
+                };
+                self.diagnostics.push(found.at(key.span, "needed for this value"));
+                return self.services.settings.check_only.then(String::new);
+            }
+            return value;
+        }
+        let call = text.trim_start_matches(['$', '{']).trim_end_matches('}').trim();
+        let looked_up = match (within("$secret{"), lookups(call).first()) {
+            (Some(alias), _) => Some((alias.to_owned(), self.vault.look_up(alias, None, None))),
+            (None, Some(Lookup { remote, arguments, place }))
+                if place.end == call.len() && !call[..place.start].contains(' ') =>
+            {
+                let argument = |at: usize| arguments.get(at).copied();
+                let alias = argument(0).unwrap_or_default();
+                let secret = match remote {
+                    true => self.vault.remote(arguments, true),
+                    false => self.vault.look_up(alias, argument(1), argument(2)),
+                };
+                Some((alias.to_owned(), secret))
+            }
+            _ => None,
+        };
+        let Some((alias, secret)) = looked_up else {
+            let mark = self.diagnostics.len();
+            let resolved = self.configuration.injector.resolve(key.clone(), self.diagnostics);
+            return (!self.diagnostics.has_errors_since(mark)).then_some(resolved.value);
+        };
+        match secret {
+            Ok(secret) => Some(secret),
+            Err(missing) => {
+                let message = format!("the secret `{alias}` is not available");
+                if missing.absent && self.services.settings.check_only {
+                    let found = Diagnostic::warning("unknown-secret", message).at(key.span, missing.why);
+                    self.diagnostics.push(found.help("the machine that runs it needs it"));
+                    return Some(String::new());
+                }
+                self.error("unknown-secret", message, key.span, missing.why);
+                None
+            }
+        }
+    }
+}

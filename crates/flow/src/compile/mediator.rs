@@ -1,0 +1,173 @@
+//! One mediator: its attributes and children against its definition, then what the definition makes of it.
+
+use super::definition::{Children, Values};
+use super::{Compiler, Parts, page, unsupported};
+use crate::runtime::mediator::Mediator;
+use crate::runtime::plan::Planned;
+use config::Element;
+use config::read::{respell_attribute, respell_element, respell_value};
+use diagnostics::Diagnostic;
+
+/// Attributes that every mediator may have.
+pub const COMMON_ATTRIBUTES: &[&str] =
+    &["description", "trace", "statistics", "traceFilter", "statistics-id", "hashCode"];
+
+impl Compiler<'_> {
+    /// Compiles one mediator; `beside`: the parts of the mediator that it stands in, one of which may be meant. `None` after a recorded error.
+    pub(super) fn mediator(&mut self, element: &Element, beside: &[page::Inside]) -> Option<Planned> {
+        let name = element.local();
+        let Some(definition) = self.registry.definition(name) else {
+            let unsupported = unsupported::mediator(element, self);
+            if unsupported.is_none() {
+                self.unknown_mediator(element, beside);
+            }
+            return unsupported;
+        };
+        let mark = self.diagnostics.len();
+        for attribute in element.attributes() {
+            let local = &*attribute.name.local;
+            if !attribute.name.namespace.is_empty() || COMMON_ATTRIBUTES.contains(&local) {
+                continue;
+            }
+            match definition.attributes.iter().find(|declared| declared.name == local) {
+                None => {
+                    let names = definition.attributes.iter().map(|declared| declared.name);
+                    let names = names.chain(COMMON_ATTRIBUTES.iter().copied());
+                    let message = format!("`{name}` has no attribute `{local}`");
+                    let found = Diagnostic::warning("unknown-attribute", message)
+                        .at(attribute.name_span, "this has no effect")
+                        .did_you_mean(local, names.clone());
+                    self.diagnostics.push(respell_attribute(found, element, attribute, names));
+                }
+                Some(declared) => self.check_value(attribute, declared.values),
+            }
+        }
+        for declared in definition.attributes.iter().filter(|declared| declared.required) {
+            if element.attribute(declared.name).is_none() {
+                self.diagnostics.push(
+                    Diagnostic::error(
+                        "missing-attribute",
+                        format!("`{name}` needs the attribute `{}`", declared.name),
+                    )
+                    .at(element.start_tag(), format!("{}: {}", declared.name, declared.meaning)),
+                );
+            }
+        }
+        self.check_children(element, definition.children);
+        self.check_inside(element, definition);
+        if self.diagnostics.has_errors_since(mark) {
+            return None;
+        }
+        self.parts = Parts { of: Some(element.span()), inside: definition.page.inside };
+        let compiled: Option<Box<dyn Mediator>> = (definition.compile)(element, self);
+        if compiled.is_none() && !self.diagnostics.has_errors_since(mark) {
+            // The mediator gave neither a step nor an error: it must not be left out without one.
+            let message = format!("`{}` is incomplete", definition.name);
+            self.diagnostics.push(Diagnostic::error("incomplete-mediator", message).at(
+                element.start_tag(),
+                format!("see docs/mediators/{}.md for what it needs", definition.name),
+            ));
+        }
+        let mediator = compiled?;
+        Some(Planned::new(mediator, definition.name, element.start_tag()))
+    }
+
+    /// Reports a name that is none of a mediator, with the names that may be meant.
+    fn unknown_mediator(&mut self, element: &Element, beside: &[page::Inside]) {
+        let name = element.local();
+        let diagnostic = match name.contains('.') {
+            true => Diagnostic::error(
+                "unsupported-mediator",
+                format!("connector operation `{name}` is not executable here"),
+            )
+            .at(element.name_span(), "connectors are Java libraries"),
+            false => {
+                let definitions = self.registry.definitions.iter().map(|definition| definition.name);
+                let parts = beside.iter().filter(|part| !part.way().contains('/')).map(page::Inside::name);
+                let names = parts.chain(definitions);
+                let names = names.chain(self.registry.unsupported.iter().map(|(name, _)| *name));
+                let found = Diagnostic::error("unknown-mediator", format!("there is no mediator `{name}`"))
+                    .at(element.name_span(), "not a mediator")
+                    .did_you_mean(name, names.clone());
+                respell_element(found, element, names)
+            }
+        };
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Reports a value that its attribute does not take: an error where it cannot be used, a warning where it counts as another one.
+    fn check_value(&mut self, attribute: &config::Attribute, values: Values) {
+        let value = attribute.value.trim();
+        if let Values::Boolean = values
+            && !["true", "false"].iter().any(|word| value.eq_ignore_ascii_case(word))
+        {
+            self.diagnostics.push(
+                Diagnostic::warning(
+                    "bad-value",
+                    format!("`{}` should not be `{value}`", attribute.name.local),
+                )
+                .at(attribute.value_span, "expected `true` or `false`; all else counts as `false`")
+                .did_you_mean(value, ["true", "false"]),
+            );
+        }
+        if let Values::Word(words) = values
+            && !words.contains(&value)
+        {
+            let default = words.first().copied().unwrap_or_default();
+            let message = format!("`{}` should not be `{value}`", attribute.name.local);
+            let found = Diagnostic::warning("bad-value", message)
+                .at(attribute.value_span, format!("counts as `{default}`; expected {}", quoted(words)))
+                .did_you_mean(value, words.iter().copied());
+            self.diagnostics.push(respell_value(found, attribute, words.iter().copied()));
+        }
+        let expected = match values {
+            Values::Integer if value.parse::<i64>().is_err() => "a whole number".to_owned(),
+            Values::OneOf(words) if !words.contains(&value) => quoted(words),
+            _ => return,
+        };
+        let mut diagnostic =
+            Diagnostic::error("bad-value", format!("`{}` cannot be `{value}`", attribute.name.local))
+                .at(attribute.value_span, format!("expected {expected}"));
+        if let Values::OneOf(words) = values {
+            diagnostic = diagnostic.did_you_mean(value, words.iter().copied());
+            diagnostic = respell_value(diagnostic, attribute, words.iter().copied());
+        }
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Warns of children that the mediator does not read.
+    fn check_children(&mut self, element: &Element, children: Children) {
+        let allowed: &[&str] = match children {
+            Children::Mediators => return,
+            Children::None => &[],
+            Children::Elements(names) => names,
+        };
+        if allowed.contains(&"*") {
+            return;
+        }
+        let mediators = allowed.contains(&"#mediators");
+        for child in element.elements() {
+            if child.is("description") {
+                continue;
+            }
+            if allowed.contains(&child.local()) || mediators {
+                continue; // compiling mediators reports what is none
+            }
+            let expected = if allowed.is_empty() {
+                "ignored: no content is allowed here".to_owned()
+            } else {
+                format!("ignored: expected {}", quoted(allowed))
+            };
+            let message = format!("`{}` has no effect inside of `{}`", child.local(), element.local());
+            let found = Diagnostic::warning("ignored-element", message)
+                .at(child.name_span(), expected)
+                .did_you_mean(child.local(), allowed.iter().copied());
+            self.diagnostics.push(respell_element(found, child, allowed.iter().copied()));
+        }
+    }
+}
+
+/// Names for a sentence.
+fn quoted(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
