@@ -76,7 +76,7 @@ pub static METHODS: [Method; 2] = [
         ],
         sizes: &[512, 1 << 10, 5 << 10, 10 << 10, 100 << 10],
         clients: &[20, 40, 80, 160, 320, 640, 1280, 2560],
-        quick: (&[1 << 10, 10 << 10], &[20, 320, 2560]),
+        quick: (&[1 << 10, 10 << 10], &[20, 320]),
         keep_alive: true,
         summary: Summary::Mean,
         added_latency: true,

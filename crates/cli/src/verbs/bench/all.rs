@@ -91,9 +91,9 @@ const QUICK: Lengths = Lengths {
     round_2010: 120,
     round_65: 100,
     evaluate: (60, 3),
-    xslt: 250,
-    profile: 250,
-    soak: 8000,
+    xslt: 150,
+    profile: 150,
+    soak: 4000,
     generator: (1000, 1),
     warm_up: 0.1,
 };
