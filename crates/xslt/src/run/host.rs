@@ -1043,7 +1043,7 @@ impl<'h> ExprHost<'h, '_> {
     }
 
     fn lookup(&self, prefix: &str) -> Option<&str> {
-        super::lookup(self.xpath.scope.as_ref()?, prefix)
+        super::construction::lookup(self.xpath.scope.as_ref()?, prefix)
     }
 
     /// The expanded name of a qualified name given as a string.

@@ -3,7 +3,8 @@
 //! a node with another rule is processed in the general way.
 
 use super::out::Out;
-use super::{Engine, Focus, Place, Res, quick_rule};
+use super::templates::quick_rule;
+use super::{Engine, Focus, Place, Res};
 use crate::pattern::Quick;
 use xml::NodeKind;
 use xpath::Node;

@@ -1,7 +1,8 @@
 //! `xsl:result-document` (XSLT 2.0 section 19): further results, and the principal one with properties of its own.
 
+use super::construction::lookup;
 use super::out::{Destination, Out};
-use super::{Engine, Focus, Frame, Res, lookup};
+use super::{Engine, Focus, Frame, Res};
 use crate::model::{Avt, Place};
 use crate::names::Name;
 use crate::output::{OutputProperties, Writing};

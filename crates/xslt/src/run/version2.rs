@@ -547,7 +547,7 @@ impl<'e> Engine<'e> {
     pub(super) fn run_function(&self, function: &Function, args: &[Value], focus: Focus) -> Res<Value> {
         let mut function = function;
         let mut passed: Cow<'_, [Value]> = Cow::Borrowed(args);
-        for _ in 0..super::MAX_TAILS {
+        for _ in 0..super::templates::MAX_TAILS {
             self.tick_alone()?;
             let mut frame = Frame::default();
             frame.locals.resize(function.slots, Value::Empty);
@@ -590,7 +590,7 @@ impl<'e> Engine<'e> {
                 }
             }
         }
-        let most = super::MAX_TAILS;
+        let most = super::templates::MAX_TAILS;
         let message = format!("the function goes on with itself (limit {most} times): an endless recursion?");
         Err(self.fail(function.place, message))
     }

@@ -1,0 +1,244 @@
+//! Making nodes of the result: literal result elements, `xsl:element`, `xsl:attribute`, attribute sets, and texts of bodies.
+
+use super::out::Out;
+use super::{Engine, Focus, Frame, Res};
+use crate::model::Place;
+use crate::model::{Avt, Instruction, Literal, Op, Scope};
+use std::borrow::Cow;
+use xpath::Value;
+
+impl Engine<'_> {
+    /// The start of a literal result element with computed attributes, or for an output other than plain XML.
+    #[inline(never)]
+    pub(super) fn start_literal(
+        &self,
+        literal: &Literal,
+        focus: &Focus,
+        frame: &mut Frame,
+        place: Place,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        if literal.bindings.is_some()
+            && let Some(fast) = out.fast()
+        {
+            fast.start_literal(literal);
+            if !literal.sets.is_empty() {
+                self.attribute_sets(&literal.sets, *focus, out)?;
+                for a in &literal.attributes {
+                    let value = self.avt(&a.value, *focus, frame, place)?;
+                    out.attribute(&a.prefix, &a.namespace, &a.local, &value);
+                }
+                return Ok(());
+            }
+            for attribute in &literal.attributes {
+                if let avt @ Avt::Parts(_) = &attribute.value {
+                    let value = self.avt(avt, *focus, frame, place)?;
+                    if let Some(fast) = out.fast() {
+                        fast.literal_attribute(&attribute.lead, &value);
+                    }
+                }
+            }
+            return Ok(());
+        }
+        if literal.closed && !literal.more && out.literal(literal) {
+            return Ok(());
+        }
+        out.start_element(&literal.prefix, &literal.namespace, &literal.local);
+        for (prefix, uri) in &literal.namespaces {
+            out.namespace(prefix, uri);
+        }
+        self.attribute_sets(&literal.sets, *focus, out)?;
+        for attribute in &literal.attributes {
+            let value = match &attribute.value {
+                Avt::Fixed(value) => Cow::Borrowed(&**value),
+                avt => self.avt(avt, *focus, frame, place)?,
+            };
+            out.attribute(&attribute.prefix, &attribute.namespace, &attribute.local, &value);
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn element(
+        &self,
+        name: &Avt,
+        namespace: Option<&Avt>,
+        scope: &Scope,
+        sets: &[usize],
+        body: &[Instruction],
+        focus: Focus,
+        frame: &mut Frame,
+        place: Place,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let name = self.avt(name, focus, frame, place)?;
+        let name = name.trim();
+        if !crate::compile::is_qname(name) {
+            return Err(self.fail(place, format!("\"{name}\" is not the name of an element")));
+        }
+        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        let uri = match namespace {
+            Some(namespace) => self.namespace_of(namespace, "XTDE0835", focus, frame, place)?,
+            None => match lookup(scope, prefix) {
+                Some(uri) => Cow::Borrowed(uri),
+                None if prefix.is_empty() => Cow::Borrowed(""),
+                None => return Err(self.fail(place, format!("the prefix \"{prefix}\" is not declared"))),
+            },
+        };
+        let prefix = if uri.is_empty() || prefix == "xmlns" { "" } else { prefix };
+        out.start_element(prefix, &uri, local);
+        self.attribute_sets(sets, focus, out)?;
+        self.exec(body, focus, frame, out)?;
+        out.end_element();
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn attribute(
+        &self,
+        name: &Avt,
+        namespace: Option<&Avt>,
+        scope: &Scope,
+        body: &[Instruction],
+        focus: Focus,
+        frame: &mut Frame,
+        place: Place,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let name = self.avt(name, focus, frame, place)?;
+        let name = name.trim();
+        if !crate::compile::is_qname(name) || (name == "xmlns" && namespace.is_none()) {
+            return Err(self.fail(place, format!("\"{name}\" is not the name of an attribute")));
+        }
+        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        let uri = match namespace {
+            Some(namespace) => self.namespace_of(namespace, "XTDE0865", focus, frame, place)?,
+            None if prefix.is_empty() => Cow::Borrowed(""),
+            None => match lookup(scope, prefix) {
+                Some(uri) => Cow::Borrowed(uri),
+                None => return Err(self.fail(place, format!("the prefix \"{prefix}\" is not declared"))),
+            },
+        };
+        let prefix = if uri.is_empty() || prefix == "xmlns" { "" } else { prefix };
+        let value = self.text_of(body, focus, frame)?;
+        self.put_attribute(prefix, &uri, local, &value, place, out)
+    }
+
+    /// Writes an attribute. After content it is left out in XSLT 1.0, as section 7.1.3 allows, and an error in 2.0.
+    pub(super) fn put_attribute(
+        &self,
+        prefix: &str,
+        uri: &str,
+        local: &str,
+        value: &str,
+        place: Place,
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        if out.attribute(prefix, uri, local, value) || !self.plan.version2 {
+            return Ok(());
+        }
+        Err(self.fail(place, self.misplaced(&format!("the attribute {local}"), out)))
+    }
+
+    /// The error of an attribute or namespace after content, or outside of an element.
+    #[cold]
+    fn misplaced(&self, node: &str, out: &Out<'_>) -> String {
+        match out.is_at_top() {
+            true => format!("XTDE0420: {node} is in no element"),
+            false => format!("XTDE0410: {node} comes behind the content of its element"),
+        }
+    }
+
+    /// The expanded name that `xsl:attribute` computes: prefix, namespace, local name.
+    pub(super) fn attribute_name(
+        &self,
+        name: &Avt,
+        namespace: Option<&Avt>,
+        scope: &Scope,
+        focus: Focus,
+        frame: &Frame,
+        place: Place,
+    ) -> Res<(String, String, String)> {
+        let name = self.avt(name, focus, frame, place)?;
+        let name = name.trim();
+        if !crate::compile::is_qname(name) || (name == "xmlns" && namespace.is_none()) {
+            return Err(self.fail(place, format!("\"{name}\" is not the name of an attribute")));
+        }
+        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        let uri = match namespace {
+            Some(namespace) => self.namespace_of(namespace, "XTDE0865", focus, frame, place)?,
+            None if prefix.is_empty() => Cow::Borrowed(""),
+            None => match lookup(scope, prefix) {
+                Some(uri) => Cow::Borrowed(uri),
+                None => return Err(self.fail(place, format!("the prefix \"{prefix}\" is not declared"))),
+            },
+        };
+        let prefix = if uri.is_empty() || prefix == "xmlns" { "" } else { prefix };
+        Ok((prefix.to_owned(), uri.into_owned(), local.to_owned()))
+    }
+
+    /// The namespace that an instruction computes; `code`: of the error where it is not a URI, from 2.0 on.
+    fn namespace_of<'t>(
+        &'t self,
+        namespace: &'t Avt,
+        code: &str,
+        focus: Focus,
+        frame: &Frame,
+        place: Place,
+    ) -> Res<Cow<'t, str>> {
+        let uri = self.avt(namespace, focus, frame, place)?;
+        if self.plan.version2 && uri.split('#').count() > 2 {
+            return Err(self.fail(place, format!("{code}: \"{uri}\" is not a URI")));
+        }
+        Ok(uri)
+    }
+
+    pub(super) fn attribute_sets(&self, sets: &[usize], focus: Focus, out: &mut Out<'_>) -> Res<()> {
+        for set in sets {
+            for part in &self.plan.sets[*set].parts {
+                self.attribute_sets(&part.uses, focus, out)?;
+                let mut frame = Frame::default();
+                frame.locals.resize(part.slots, Value::Empty);
+                self.exec(&part.body, focus, &mut frame, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of a body: the value of an attribute, comment or processing instruction.
+    pub(super) fn text_of<'t>(
+        &'t self,
+        body: &'t [Instruction],
+        focus: Focus,
+        frame: &mut Frame,
+    ) -> Res<Cow<'t, str>> {
+        match body {
+            [] => Ok(Cow::Borrowed("")),
+            [Instruction { op: Op::Text { text, .. }, .. }] => Ok(Cow::Borrowed(text)),
+            [Instruction { op: Op::ValueOf { select, .. }, place }] => {
+                if let Some(path) = self.name_path(select, focus.node)
+                    && let Some(text) = if select.is_many() { path.only_text() } else { path.text() }
+                {
+                    return Ok(Cow::Borrowed(text));
+                }
+                if select.is_many() {
+                    let value = self.value(select, focus, frame, *place)?;
+                    return self.text_of_items(value, *place).map(Cow::Owned);
+                }
+                self.string(select, focus, frame, *place).map(Cow::Owned)
+            }
+            body => {
+                let mut out = Out::text_only(self.plan.version2);
+                self.exec(body, focus, frame, &mut out)?;
+                Ok(Cow::Owned(out.into_text()))
+            }
+        }
+    }
+}
+
+pub(super) fn lookup<'s>(scope: &'s Scope, prefix: &str) -> Option<&'s str> {
+    if prefix == "xml" {
+        return Some(xml::XML_NS);
+    }
+    scope.iter().find(|(p, _)| **p == *prefix).map(|(_, uri)| &**uri)
+}
