@@ -1,0 +1,158 @@
+//! Keys (`xsl:key`): nodes by the values of a key, for each document built on first use.
+
+use super::{Engine, Focus, Frame, Res};
+use crate::error::XsltError;
+use crate::names::Name;
+use std::collections::HashMap;
+use std::sync::Arc;
+use xml::{Document, NodeKind};
+use xpath::atomic::Atomic;
+use xpath::{Collation, Node, Value};
+
+/// Nodes by the value of a key.
+#[derive(Default)]
+pub(super) struct KeyIndex {
+    texts: HashMap<Box<str>, Vec<Node>>,
+    /// By values that are not strings (XSLT 2.0).
+    values: HashMap<xpath::atomic::Bucket, Vec<(Atomic, Vec<Node>)>>,
+    /// By composite values (XSLT 3.0).
+    composite: HashMap<Vec<xpath::atomic::Bucket>, Vec<Keyed>>,
+}
+
+/// Composite keys with their nodes.
+type Keyed = (Vec<Atomic>, Vec<Node>);
+
+impl KeyIndex {
+    pub fn get(&self, text: &str) -> Option<&Vec<Node>> {
+        self.texts.get(text)
+    }
+
+    pub(super) fn of_value(&self, atom: &Atomic) -> Option<&Vec<Node>> {
+        let alike = self.values.get(&atom.bucket())?;
+        alike.iter().find(|(value, _)| same_value(value, atom)).map(|(_, nodes)| nodes)
+    }
+
+    pub(super) fn of_values(&self, atoms: &[Atomic]) -> Option<&Vec<Node>> {
+        let hash: Vec<_> = atoms.iter().map(Atomic::bucket).collect();
+        let alike = self.composite.get(&hash)?;
+        alike.iter().find(|(values, _)| same_values(values, atoms)).map(|(_, nodes)| nodes)
+    }
+
+    fn add_values(&mut self, atoms: Vec<Atomic>, node: Node) {
+        let alike = self.composite.entry(atoms.iter().map(Atomic::bucket).collect()).or_default();
+        match alike.iter_mut().find(|(values, _)| same_values(values, &atoms)) {
+            Some((_, list)) if list.last() == Some(&node) => {}
+            Some((_, list)) => list.push(node),
+            None => alike.push((atoms, vec![node])),
+        }
+    }
+
+    pub(super) fn add(&mut self, text: &str, node: Node) {
+        let list = match self.texts.get_mut(text) {
+            Some(list) => list,
+            None => self.texts.entry(text.into()).or_default(),
+        };
+        if list.last() != Some(&node) {
+            list.push(node);
+        }
+    }
+
+    fn add_value(&mut self, atom: Atomic, node: Node) {
+        let alike = self.values.entry(atom.bucket()).or_default();
+        match alike.iter_mut().find(|(value, _)| same_value(value, &atom)) {
+            Some((_, list)) if list.last() == Some(&node) => {}
+            Some((_, list)) => list.push(node),
+            None => alike.push((atom, vec![node])),
+        }
+    }
+}
+
+/// Equal, where NaN equals itself.
+fn same_value(a: &Atomic, b: &Atomic) -> bool {
+    let nan = |a: &Atomic| a.is_numeric() && a.to_double().is_nan();
+    a.equals(b) || nan(a) && nan(b)
+}
+
+fn same_values(a: &[Atomic], b: &[Atomic]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_value(a, b))
+}
+
+impl Engine<'_> {
+    /// `focus`: on the document.
+    pub(super) fn key_index(&self, name: Name, focus: &Focus) -> Res<Arc<KeyIndex>> {
+        let id = focus.node.doc;
+        let failed = || Box::new(XsltError::new("a key could not be built"));
+        if let Some(index) = self.keys.lock().map_err(|_| failed())?.get(&(name, id)) {
+            return Ok(index.clone());
+        }
+        if !self.building.lock().map_err(|_| failed())?.insert((name, id)) {
+            let shown = self.symbols.show(name);
+            let message = format!("XTDE0640: the key \"{shown}\" needs its own nodes");
+            let place = self.plan.keys.get(&name).and_then(|keys| keys.first()).map(|key| key.place);
+            return Err(self.fail(place.unwrap_or_default(), self.coded(message)));
+        }
+        let mut index = KeyIndex::default();
+        let doc = self.doc(id);
+        let definitions = self.plan.keys.get(&name).map_or(&[][..], Vec::as_slice);
+        let attributes = definitions.iter().any(|key| key.pattern.may_match_attributes());
+        let mut visit = |node: Node| -> Res<()> {
+            self.spend(definitions.len() as u64)?;
+            for key in definitions {
+                let focus = Focus { node, position: 1, size: 1, ..*focus };
+                if !self.matches(&key.pattern, &focus, &super::matching::NO_FRAME)? {
+                    continue;
+                }
+                let focus = Focus::new(node, focus.depth + 1, focus.next);
+                let text = |value: &str| key.collation.key(value).into_owned();
+                let mut frame = Frame::default();
+                frame.locals.resize(key.slots, Value::Empty);
+                match self.binding(&key.value, focus, &mut frame, key.place)? {
+                    value if key.composite => {
+                        let atom = |item| key.collation.atom(&self.key_atom(item)).into_owned();
+                        index.add_values(value.items().map(atom).collect(), node);
+                    }
+                    Value::NodeSet(values) => {
+                        values.iter().for_each(|value| index.add(&text(&self.node_string(value)), node));
+                    }
+                    Value::Empty => {}
+                    value
+                    @ (Value::Sequence(_) | Value::Atomic(_) | Value::Number(_) | Value::Boolean(_))
+                        if key.typed =>
+                    {
+                        for item in value.items() {
+                            match self.atom(item) {
+                                Atomic::Untyped(s) | Atomic::String(s) | Atomic::Uri(s) => {
+                                    index.add(&text(&s), node)
+                                }
+                                other => index.add_value(other, node),
+                            }
+                        }
+                    }
+                    value @ (Value::Sequence(_) | Value::Atomic(_)) => {
+                        value.items().for_each(|item| index.add(&text(&self.item_text(&item)), node));
+                    }
+                    value => index.add(&text(&self.string_of(&value, focus, key.place)?), node),
+                }
+            }
+            Ok(())
+        };
+        visit(Node::in_document(id, Document::ROOT))?;
+        for node in doc.descendants(Document::ROOT) {
+            visit(Node::in_document(id, node))?;
+            if attributes && doc.kind(node) == NodeKind::Element {
+                for attribute in doc.attributes(node) {
+                    visit(Node::in_document(id, attribute))?;
+                }
+            }
+        }
+        self.building.lock().map_err(|_| failed())?.remove(&(name, id));
+        let index = Arc::new(index);
+        self.keys.lock().map_err(|_| failed())?.insert((name, id), index.clone());
+        Ok(index)
+    }
+
+    /// The nodes of one document by the values of a key, built on first use.
+    pub(super) fn collation_of_key(&self, name: Name) -> Collation {
+        self.plan.keys.get(&name).and_then(|keys| keys.first()).map_or_else(Default::default, |k| k.collation)
+    }
+}
