@@ -19,6 +19,30 @@ const MANY: usize = 1_000_000;
 /// The longest text that is searched on a worker, in bytes.
 const SHORT: usize = 16 << 10;
 
+/// The same for a pattern that goes back: it may read the text from each place, and only going back is counted.
+const SHORT_BACK: usize = 1 << 10;
+
+/// The longest pattern, in bytes. The engine takes some hundred times as much memory while it compiles one.
+const LONGEST: usize = 128 << 10;
+
+/// The largest [weight](Size::weight) of a pattern: some ten megabytes.
+const HEAVIEST: u64 = 200_000;
+
+/// The largest weight of a pattern that a worker compiles for a message: some milliseconds.
+const LIGHT: u64 = 4_000;
+
+/// The most memory of one automaton, in bytes. A pattern that goes back has several.
+const AUTOMATON: usize = 10 << 20;
+
+/// The most instructions of a pattern that goes back.
+const INSTRUCTIONS: usize = 100_000;
+
+/// The most [idle](Size::idle) steps of a pattern.
+const IDLEST: u64 = 100_000;
+
+/// With so many idle steps, the bounds on going back are as above. With more they are smaller.
+const IDLE: u64 = 100;
+
 /// The longest time in which a worker looks for all matches: each of them may go back often.
 const SHORT_TIME: Duration = Duration::from_millis(2);
 
@@ -32,6 +56,7 @@ pub struct Regex(Arc<Engines>);
 struct Engines {
     few: fancy_regex::Regex,
     many: OnceLock<fancy_regex::Regex>,
+    size: Size,
 }
 
 /// Why a search has no result.
@@ -59,17 +84,42 @@ impl From<Stop> for Failure {
 }
 
 impl Regex {
-    /// Compiles a pattern.
+    /// Compiles a pattern. A run that has units only leaves a heavy one to a run that has time, and is told by an error here.
     ///
     /// # Errors
-    /// It is not a regular expression, or has [syntax of the engine](foreign_syntax).
+    /// It is not a regular expression, has [syntax of the engine](foreign_syntax), or is [too large](excess).
     pub fn new(pattern: &str) -> Result<Regex, Box<Error>> {
-        if let Some(what) = foreign_syntax(pattern) {
-            let why = CompileError::FeatureNotYetSupported(what.to_owned());
-            return Err(Box::new(Error::CompileError(Box::new(why))));
+        let refused = |what: String| {
+            Box::new(Error::CompileError(Box::new(CompileError::FeatureNotYetSupported(what))))
+        };
+        // What the parser refuses the engine refuses, too, and says why.
+        let size = match examined(pattern) {
+            Ok((_, Some(what))) | Err(what) => return Err(refused(what.to_owned())),
+            Ok((size, None)) => size,
+        };
+        if size.weight > LIGHT {
+            not_inline().map_err(|stop| refused(stop.to_string()))?;
         }
-        let few = RegexBuilder::new(pattern).backtrack_limit(FEW).build().map_err(Box::new)?;
-        Ok(Regex(Arc::new(Engines { few, many: OnceLock::new() })))
+        let few = engine(pattern, size.bound(FEW)).map_err(Box::new)?;
+        Ok(Regex(Arc::new(Engines { few, many: OnceLock::new(), size })))
+    }
+
+    /// About how much memory the pattern takes, in units of a hundred bytes.
+    pub fn weight(&self) -> u64 {
+        self.0.size.weight
+    }
+
+    /// Whether the engine goes back in a text to decide it.
+    fn goes_back(&self) -> bool {
+        self.0.size.hard
+    }
+
+    /// Leaves a text that is too long for a worker to a run that has time.
+    fn fits(&self, text: &str) -> Result<(), Stop> {
+        match text.len() > if self.goes_back() { SHORT_BACK } else { SHORT } {
+            true => not_inline(),
+            false => Ok(()),
+        }
     }
 
     /// The engine, for what does not search.
@@ -86,9 +136,7 @@ impl Regex {
         text: &str,
         search: impl Fn(&'r fancy_regex::Regex) -> Result<T, Error>,
     ) -> Result<T, Failure> {
-        if text.len() > SHORT {
-            not_inline()?;
-        }
+        self.fits(text)?;
         spend(1 + (text.len() as u64 >> 5))?;
         match search(&self.0.few) {
             Err(Error::RuntimeError(RuntimeError::BacktrackLimitExceeded)) => {}
@@ -108,9 +156,7 @@ impl Regex {
         mut each: impl FnMut(Captures<'t, str>) -> Result<bool, E>,
     ) -> Result<(), E> {
         let stopped = |stop: Stop| E::from(Failure::Stopped(stop));
-        if text.len() > SHORT {
-            not_inline().map_err(stopped)?;
-        }
+        self.fits(text).map_err(stopped)?;
         let (began, inline, mut exact) = (Instant::now(), is_inline(), false);
         let mut captures = self.0.few.captures_iter(text);
         // Where the search has come to.
@@ -159,7 +205,7 @@ impl Regex {
         match self.0.many.get() {
             Some(many) => Ok(many),
             None => {
-                let made = RegexBuilder::new(self.0.few.as_str()).backtrack_limit(MANY).build();
+                let made = engine(self.0.few.as_str(), self.0.size.bound(MANY));
                 let made = made.map_err(|error| Failure::Engine(Box::new(error)))?;
                 Ok(self.0.many.get_or_init(|| made))
             }
@@ -167,18 +213,24 @@ impl Regex {
     }
 }
 
+fn engine(pattern: &str, backtracks: usize) -> Result<fancy_regex::Regex, Error> {
+    RegexBuilder::new(pattern)
+        .backtrack_limit(backtracks)
+        .delegate_size_limit(AUTOMATON)
+        .max_prog_size(INSTRUCTIONS)
+        .build()
+}
+
 /// What a pattern has of the engine's syntax that none of the languages here has (Java, XPath, ECMAScript), if anything:
 /// subroutines, conditions, absent operators, verbs, `\K`. It is refused there, too, and the engine does not bear all of it:
 /// for `\g` with twenty digits it allocates that much memory, which ends the process; a condition on a group that is not
 /// there is a panic in the first search. What is no regular expression has nothing.
 pub fn foreign_syntax(pattern: &str) -> Option<&'static str> {
-    const SIGNS: [&str; 5] = ["(?", "(*", "\\g", "\\k", "\\K"];
-    // Each begins with one of these; other patterns are not parsed twice.
-    if !SIGNS.iter().any(|sign| pattern.contains(sign)) {
-        return None;
-    }
-    let tree = Expr::parse_tree(pattern).ok()?;
-    let mut pending = vec![&tree.expr];
+    foreign(&Expr::parse_tree(pattern).ok()?.expr)
+}
+
+fn foreign(expression: &Expr) -> Option<&'static str> {
+    let mut pending = vec![expression];
     while let Some(expression) = pending.pop() {
         match expression {
             Expr::SubroutineCall(_) => return Some("a call of a group as a subroutine"),
@@ -193,6 +245,98 @@ pub fn foreign_syntax(pattern: &str) -> Option<&'static str> {
         }
     }
     None
+}
+
+/// Why a pattern is too large, if it is. The engine has a bound on the memory of one automaton, but none on their number, none
+/// on those of a look behind, and none on repetitions of what matches nothing: `()\1{4000000000}` would never end, because
+/// only going back is counted.
+pub fn excess(pattern: &str) -> Option<&'static str> {
+    examined(pattern).err()
+}
+
+/// The size of a pattern and its syntax of the engine, or why it is too large. What is no regular expression has neither.
+fn examined(pattern: &str) -> Result<(Size, Option<&'static str>), &'static str> {
+    if pattern.len() > LONGEST {
+        return Err("more than 128 KiB");
+    }
+    let Ok(tree) = Expr::parse_tree(pattern) else { return Ok((Size::default(), None)) };
+    let size = Size::of(&tree.expr);
+    match size {
+        Size { weight, .. } if weight > HEAVIEST => Err("more repetitions and classes than fit in memory"),
+        Size { idle, .. } if idle > IDLEST => Err("too many repetitions of what may match nothing"),
+        _ => Ok((size, foreign(&tree.expr))),
+    }
+}
+
+/// What the engine makes of a pattern, before it does.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    /// About as many hundred bytes.
+    weight: u64,
+    /// The most steps that it takes without reading on in the text.
+    idle: u64,
+    /// It may match nothing.
+    empty: bool,
+    /// It needs going back: repetitions are loops then, otherwise copies.
+    hard: bool,
+}
+
+impl Size {
+    /// Depth is bounded by the parser.
+    fn of(expression: &Expr) -> Size {
+        let leaf = |weight: usize| Size { weight: weight as u64, idle: 1, empty: false, hard: false };
+        match expression {
+            Expr::Literal { val, casei } => leaf(val.len() * if *casei { 4 } else { 1 }),
+            Expr::LiteralBytes { bytes } => leaf(bytes.len()),
+            Expr::Any { .. } => leaf(16),
+            // Of Unicode: hundreds of ranges.
+            Expr::Delegate { inner, .. } => {
+                let escapes = inner.split('\\').skip(1);
+                let large = escapes.filter(|rest| rest.starts_with(['w', 'W', 'd', 'D', 's', 'S', 'p', 'P']));
+                leaf(16 + inner.len() + 300 * large.count())
+            }
+            Expr::GeneralNewline { .. } => Size { hard: true, ..leaf(4) },
+            Expr::Empty | Expr::Assertion(_) => Size { empty: true, ..leaf(1) },
+            Expr::Repeat { child, lo, hi, .. } => {
+                let child = Size::of(child);
+                let times = if *hi == usize::MAX { (*lo).max(1) } else { *hi } as u64;
+                Size {
+                    weight: if child.hard {
+                        child.weight + 1
+                    } else {
+                        child.weight.saturating_mul(times.max(1))
+                    },
+                    idle: if child.empty { child.idle.saturating_mul(times.max(1)) } else { child.idle },
+                    empty: child.empty || *lo == 0,
+                    hard: child.hard,
+                }
+            }
+            Expr::Alt(_) | Expr::Concat(_) | Expr::Group(_) => {
+                let all = matches!(expression, Expr::Concat(_));
+                let first = Size { weight: 1, idle: 1, empty: all, hard: false };
+                expression.children_iter().map(Size::of).fold(first, |sum, child| Size {
+                    weight: sum.weight.saturating_add(child.weight),
+                    idle: sum.idle.saturating_add(child.idle),
+                    empty: if all { sum.empty && child.empty } else { sum.empty || child.empty },
+                    hard: sum.hard || child.hard,
+                })
+            }
+            // A reference, a look around, an atomic group, the end of the match before.
+            other => {
+                let first = Size { weight: 1, idle: 1, empty: true, hard: true };
+                other.children_iter().map(Size::of).fold(first, |sum, child| Size {
+                    weight: sum.weight.saturating_add(child.weight),
+                    idle: sum.idle.saturating_add(child.idle),
+                    ..sum
+                })
+            }
+        }
+    }
+
+    /// A bound on going back, for a pattern that does so much between two of them.
+    fn bound(&self, backtracks: usize) -> usize {
+        (backtracks as u64 * IDLE / self.idle.max(IDLE)).max(1) as usize
+    }
 }
 
 impl fmt::Debug for Regex {
@@ -237,6 +381,53 @@ mod tests {
         {
             assert!(Regex::new(pattern).is_ok(), "{pattern}");
         }
+    }
+
+    /// The first ended the process when they were compiled, those without an end when a text was searched, the others took
+    /// gigabytes.
+    #[test]
+    fn what_takes_memory_or_time_out_of_proportion_is_refused() {
+        let automata = |one: &str| (0..1000).map(|n| format!(r"(?:\1|b*{one}x{n})")).collect::<String>();
+        for pattern in [
+            r"(a)(?<=\1{1,100000000})b".into(),
+            "(?<=(a){1,100000000})b".into(),
+            "(?<!a{0,1000000})b".into(),
+            r"()\1{4000000000}b".into(),
+            r"(|a)\1{4000000000,}b".into(),
+            r"(?:()\1{10000}){10000}b".into(),
+            "(?:(?>a*)){4000000000}b".into(),
+            r"(a)(?:(?>b*)\1{0}){4000000000}c".into(),
+            format!("(a){}", automata(r"\w{40}")),
+            r"(?:\w{1000}){1000}".into(),
+            r"(?:(?:a{1000}){1000}){1000}".into(),
+            "a".repeat(1_000_000),
+        ] {
+            let short: String = pattern.chars().take(40).collect();
+            assert!(Regex::new(&pattern).is_err(), "{short}");
+        }
+        for pattern in [
+            r"\w{1,100}".into(),
+            r"(\w+)(?:,\1){0,100000}".into(),
+            r"(?<=a{1,1000})b".into(),
+            r"(?<=\d{1,20})(x)".into(),
+            r"^(?=.*\d)(?=.*[a-z])(?=.*[A-Z]).{8,64}$".into(),
+            format!("(a){}", automata("")),
+            format!("(?:{})", (0..10_000).map(|n| format!("x{n}|")).collect::<String>()),
+        ] {
+            let short: String = pattern.chars().take(40).collect();
+            assert!(Regex::new(&pattern).is_ok(), "{short}");
+        }
+        // What is heavy is no work for a worker.
+        let heavy = || Regex::new(r"\w{60}").map(|regex| regex.weight());
+        assert!(matches!(inline(1_000_000, heavy), (Err(_), Used { stopped: Some(Stop::Long), .. })));
+        assert!(heavy().is_ok());
+        // Steps between two goings back make these fewer.
+        let idle = Regex::new(r"()\1{50000}b").unwrap();
+        let text = "a".repeat(1000);
+        assert!(matches!(
+            idle.run(&text, |engine| engine.is_match(&text)),
+            Ok(false) | Err(Failure::Engine(_))
+        ));
     }
 
     /// The same matches as the engine's own iteration finds.
@@ -313,7 +504,11 @@ mod tests {
         let search = || regex.run(&bad, |engine| engine.is_match(&bad));
         let (result, used) = within(Duration::from_secs(60), None, search);
         assert!(matches!(result, Ok(false) | Err(Failure::Engine(_))) && used.stopped.is_none());
-        // Short and long texts.
+        // Short and long texts, which are shorter for a pattern that goes back.
+        let possessive = Regex::new("a++b").unwrap();
+        let text = "a".repeat(SHORT_BACK + 1);
+        assert!(inline(1_000_000, || possessive.run(&text, |engine| engine.is_match(&text))).0.is_err());
+        assert!(possessive.run(&text, |engine| engine.is_match(&text)).is_ok());
         let plain = Regex::new("b$").unwrap();
         let (result, used) = inline(1000, || plain.run(&bad, |engine| engine.is_match(&bad)));
         assert!(matches!((result, used), (Ok(true), Used { units: 2, stopped: None })));

@@ -90,8 +90,9 @@ impl JsonSchema {
             let message = "the schema refers to itself at the same place, which would never end";
             return Err(problem(String::new(), message.to_owned()));
         }
-        if let Some((pattern, what)) = foreign_pattern(schema) {
-            let message = format!("the pattern \"{pattern}\" has {what}, which ECMAScript does not have");
+        if let Some((pattern, why)) = refused_pattern(schema) {
+            let pattern: String = pattern.chars().take(80).collect();
+            let message = format!("the pattern \"{pattern}\" has {why}");
             return Err(problem(String::new(), message));
         }
         let others = Others::of(schema, name, resolver);
@@ -235,8 +236,11 @@ const IN_PLACE: &[&str] = &["allOf", "anyOf", "oneOf", "not", "if", "then", "els
 const MAX_IN_PLACE: usize = 256;
 
 /// A pattern of a schema (or of a value that looks like one) that the engine must not see, and what it has.
-fn foreign_pattern(root: &Value) -> Option<(&str, &'static str)> {
-    let foreign = |pattern| Some((pattern, meter::regex::foreign_syntax(pattern)?));
+fn refused_pattern(root: &Value) -> Option<(&str, String)> {
+    let refused = |pattern| match meter::regex::foreign_syntax(pattern) {
+        Some(what) => Some((pattern, format!("{what}, which ECMAScript does not have"))),
+        None => meter::regex::excess(pattern).map(|what| (pattern, what.to_owned())),
+    };
     let mut pending = vec![root];
     while let Some(value) = pending.pop() {
         match value {
@@ -245,7 +249,7 @@ fn foreign_pattern(root: &Value) -> Option<(&str, &'static str)> {
                 let pattern = members.get("pattern").and_then(Value::as_str);
                 let names = members.get("patternProperties").and_then(Value::as_object);
                 let names = names.into_iter().flat_map(|names| names.keys().map(String::as_str));
-                if let Some(found) = pattern.into_iter().chain(names).find_map(foreign) {
+                if let Some(found) = pattern.into_iter().chain(names).find_map(refused) {
                     return Some(found);
                 }
                 pending.extend(members.values());
@@ -394,12 +398,14 @@ mod tests {
 
     /// The engine would end the process.
     #[test]
-    fn patterns_with_syntax_of_the_engine_alone_are_refused() {
+    fn patterns_that_the_engine_does_not_bear_are_refused() {
         let many = "6".repeat(17);
         for schema in [
             format!(r#"{{"pattern":"a\\g2{many}"}}"#),
             format!(r#"{{"properties":{{"a":{{"pattern":"(?2{many})"}}}}}}"#),
             format!(r#"{{"patternProperties":{{"a\\g<2{many}>":{{}}}}}}"#),
+            r#"{"pattern":"(a)(?<=\\1{1,100000000})b"}"#.into(),
+            r#"{"pattern":"()\\1{4000000000}b"}"#.into(),
         ] {
             let schema = serde_json::from_str(&schema).unwrap();
             assert!(JsonSchema::of_value(&schema, "test", Draft::Draft7).is_err(), "{schema}");

@@ -30,6 +30,8 @@ const MAX_PATTERN: usize = 1 << 14;
 const MAX_GROUPS: usize = 100;
 /// Most compiled patterns in the cache of a thread.
 const CACHED: usize = 64;
+/// The largest weight of a pattern that is kept there, in units of a hundred bytes.
+const CACHED_WEIGHT: u64 = 4_000;
 
 /// Compiled patterns by flags and source.
 type Cache = HashMap<(Box<str>, Box<str>), Arc<Regex>>;
@@ -92,10 +94,12 @@ impl Regex {
                 return Ok(regex.clone());
             }
             let regex = Arc::new(Regex::new(pattern, flags)?);
-            if cache.len() >= CACHED {
-                cache.clear();
+            if regex.engine.weight() <= CACHED_WEIGHT {
+                if cache.len() >= CACHED {
+                    cache.clear();
+                }
+                cache.insert(key, regex.clone());
             }
-            cache.insert(key, regex.clone());
             Ok(regex)
         })
     }
