@@ -14,8 +14,8 @@ use crate::target::is_true;
 use config::Element;
 use diagnostics::Span;
 use filling::{
-    Argument, Filling, filling, json_of_markup, json_text, push_found, push_json, push_json_as_xml,
-    push_text, push_xml,
+    Argument, Filling, filling, is_list_of_json, json_of_markup, json_text, push_found, push_json,
+    push_json_as_xml, push_text, push_xml,
 };
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
@@ -475,22 +475,34 @@ impl PayloadFactory {
         for (at, part) in template.parts.iter().enumerate() {
             match part {
                 Part::Literal(text) => out.push_str(text),
+                Part::Expression { number, quoted: false, .. }
+                    if found[*number].is_empty() && is_bracketed(&out, template.parts.get(at + 1)) => {}
                 Part::Expression { number, quoted, .. } => push_found(&found[*number], *quoted, &mut out),
                 Part::Slot { argument, quoted: false, .. }
                     if fillings[*argument].is_empty() && needs_value(&out, template.parts.get(at + 1)) =>
                 {
                     out.push_str("null");
                 }
-                Part::Slot { argument, .. } => {
+                Part::Slot { argument, quoted, .. } => {
                     let literal = self.arguments[*argument].literal;
                     match &fillings[*argument] {
                         Filling::Nothing => {}
                         Filling::Json(value) if literal => push_text(&value.to_string(), quote, &mut out),
+                        // WSO2 does not see the quotes around it: what it makes is no JSON.
+                        Filling::Json(value) if *quoted => {
+                            message::json::escape(&value.to_string(), &mut out)
+                        }
                         Filling::Json(value) => push_json(value, &mut out),
+                        Filling::Markup(text) if !literal && *quoted => {
+                            message::json::escape(&json_of_markup(text), &mut out);
+                        }
                         Filling::Markup(text) if !literal => out.push_str(&json_of_markup(text)),
                         Filling::Text(text) => {
                             match json_text(text, self.escapes_controls).filter(|_| !literal) {
+                                Some(json) if *quoted => message::json::escape(&json, &mut out),
                                 Some(json) => out.push_str(&json),
+                                // Objects with commas between them, for the brackets of the template.
+                                None if !literal && !quoted && is_list_of_json(text) => out.push_str(text),
                                 None => push_text(text, quote, &mut out),
                             }
                         }
@@ -526,6 +538,17 @@ fn needs_value(before: &str, next: Option<&Part>) -> bool {
     match before.trim_end().as_bytes().last() {
         Some(b':' | b',') => matches!(next, Some(b',' | b'}' | b']')),
         Some(b'[') => next == Some(&b','),
+        _ => false,
+    }
+}
+
+/// Whether nothing stands between the brackets around this place: `[` before `]`, `{` before `}`. Nothing is JSON there.
+fn is_bracketed(before: &str, next: Option<&Part>) -> bool {
+    let Some(Part::Literal(next)) = next else { return false };
+    let next = next.trim_start().as_bytes().first();
+    match before.trim_end().as_bytes().last() {
+        Some(b'[') => next == Some(&b']'),
+        Some(b'{') => next == Some(&b'}'),
         _ => false,
     }
 }
@@ -696,6 +719,24 @@ mod tests {
                 in_xml,
                 r#"{"a":"x & \"y\""}"#,
             ),
+            ("json", r#"{"a":"$1"}"#, json("$.obj"), JSON, in_json, r#"{"a":"{\"p\":1}"}"#),
+            ("json", r#"{"a":"x $1"}"#, xpath("//k"), XML, in_xml, r#"{"a":"x {\"k\":{\"m\":5}}"}"#),
+            (
+                "json",
+                r#"{"a":[$1],"b":"$1"}"#,
+                "<arg value='{&quot;k&quot;:1}, {&quot;k&quot;:2}'/>".into(),
+                XML,
+                in_xml,
+                r#"{"a":[{"k":1}, {"k":2}],"b":"{\"k\":1}, {\"k\":2}"}"#,
+            ),
+            (
+                "json",
+                r#"{"a":[$1],"b":{$1},"c":$1}"#,
+                xpath("//none"),
+                XML,
+                in_xml,
+                r#"{"a":[],"b":{},"c":null}"#,
+            ),
             ("json", " ", String::new(), XML, in_xml, "{}"),
             ("json", "$1", xpath("//none"), XML, in_xml, "{}"),
             ("text", " $1-$1 ", xpath("string(//v/@at)"), XML, in_xml, "7-7"),
@@ -709,7 +750,7 @@ mod tests {
 
     #[test]
     fn expressions_are_filled_in_as_the_place_wants_them() {
-        let body = r#"{"id":"A7","q":"say \"hi\"\n","o":{"x":1,"t":"a\"b"},"arr":[1,"b"],"nul":null,"d":1.50,"yes":true,"num":"12","xs":"<a>1</a>"}"#;
+        let body = r#"{"id":"A7","q":"say \"hi\"\n","o":{"x":1,"t":"a\"b"},"arr":[1,"b"],"nul":null,"d":1.50,"yes":true,"num":"12","xs":"<a>1</a>","list":"{\"k\":1},{\"k\":2}"}"#;
         for (media, format, wanted) in [
             (
                 "json",
@@ -734,6 +775,12 @@ mod tests {
                 r#"{"a":"yes","b":"A7}"}"#,
             ),
             ("json", r#"{"a":"$1","b":"${payload.id}"}"#, r#"{"a":"arg","b":"A7"}"#),
+            (
+                "json",
+                r#"{"a":[${payload.none}],"b":{ ${payload.none} },"c":[1,${payload.none}]}"#,
+                r#"{"a":[],"b":{  },"c":[1,null]}"#,
+            ),
+            ("json", r#"{"a":[${payload.list}]}"#, r#"{"a":[{"k":1},{"k":2}]}"#),
             (
                 "json",
                 r#"{"a":${xpath('//o')},"b":"${xpath('//id')}"}"#,

@@ -176,12 +176,19 @@ pub(super) fn push_found(filling: &Filling<'_>, quoted: bool, out: &mut String) 
         Filling::Markup(text) => out.push_str(&json_of_markup(text)),
         // A number, or JSON, in a text is taken for what it is.
         Filling::Text(text) if serde_json::from_str::<serde_json::Value>(text).is_ok() => out.push_str(text),
+        Filling::Text(text) if is_list_of_json(text) => out.push_str(text),
         Filling::Text(text) => message::json::write_string(text, out),
     }
 }
 
 pub(super) fn push_json(value: &serde_json::Value, out: &mut String) {
     let _ = write!(out, "{value}"); // writing to a String cannot fail
+}
+
+/// Whether a text is several JSON objects or arrays with commas between them, as flows collect them for a JSON array.
+pub(super) fn is_list_of_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+        && serde_json::from_str::<Vec<serde_json::Value>>(&format!("[{text}]")).is_ok()
 }
 
 /// A text that is a JSON object or array, as it is inserted. With `escape`, control characters in its strings are escaped first: JSON has
