@@ -646,6 +646,20 @@ mod tests {
     }
 
     #[test]
+    fn json_for_a_message_without_a_type_has_that_of_json() {
+        for (method, headers, wanted) in [
+            ("GET", &[][..], "application/json"),
+            ("POST", &[], "application/json"),
+            ("POST", XML, "application/xml"),
+        ] {
+            let text = "<script language='js'>mc.setPayloadJSON({a: 1});</script><respond/>";
+            let answer = flow(text).ask(method, "/", headers, if headers.is_empty() { "" } else { "<a/>" });
+            let media_type = answer.headers.get("Content-Type").unwrap_or_default();
+            assert!(media_type.starts_with(wanted), "{method} {headers:?}: {media_type}");
+        }
+    }
+
+    #[test]
     fn payloads_are_read_and_replaced() {
         for (script, headers, body, expected) in [
             (
