@@ -455,6 +455,19 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_request_has_the_type_that_the_flow_says() {
+        let text = format!(
+            "<property name='HTTP_METHOD' value='POST' scope='axis2'/><header name='Content-Type' scope='transport' value='application/vnd.x+json'/>\
+             <call><endpoint><address uri='{}'/></endpoint></call><respond/>",
+            testing::backend("")
+        );
+        let answer = testing::main(&crate::registry(testing::endpoints), &text).ask("GET", "/", &[], "");
+        assert_eq!(answer.headers.get("Content-Type"), Some("application/vnd.x+json"));
+        let request = answer.headers.get("X-Request").unwrap_or_default();
+        assert!(request.starts_with("POST "), "{request}");
+    }
+
+    #[test]
     fn blocking_calls_keep_the_headers_and_fault_on_some_statuses() {
         for (response, fault) in [
             ("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-B: 1\r\n\r\nx", None),

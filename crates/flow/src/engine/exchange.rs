@@ -606,8 +606,15 @@ fn unwritten(
         && (context.axis2.is_empty() || !is_rewritten(context));
     if untouched && !addressing::strip(context)? {
         relabel(context);
-        if context.said_type == Some(None) {
-            context.headers.remove("Content-Type");
+        match &context.said_type {
+            Some(None) => {
+                context.headers.remove("Content-Type");
+            }
+            // Nothing says what an empty message is but the flow.
+            Some(Some(media_type)) if context.payload.is_empty() => {
+                context.headers.set("Content-Type", &**media_type);
+            }
+            _ => {}
         }
         return Ok(match writing::is_coded_here(context) {
             true => Unwritten::ToCode,
