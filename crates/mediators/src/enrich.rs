@@ -469,6 +469,19 @@ mod tests {
     }
 
     #[test]
+    fn a_child_that_does_not_fit_is_told() {
+        for (target, inline) in [("$", "text"), ("$.s", "{\"x\":1}")] {
+            let text = format!(
+                "<enrich><source type='inline'>{inline}</source><target action='child' xpath='json-eval({target})'/></enrich>"
+            );
+            let (lines, out) =
+                testing::logged("busbar_mediators::enrich::json", || run(&text, JSON, r#"{"s":"a"}"#));
+            assert_eq!(out.as_deref(), Ok(r#"{"s":"a"}"#), "{text}");
+            assert!(lines.iter().any(|line| line.contains("enrich does nothing")), "{text}: {lines:?}");
+        }
+    }
+
+    #[test]
     fn xml_goes_from_place_to_place() {
         let body = "<r><a><i>1</i></a><b ref=\"x\"><n>old</n></b></r>";
         for (source, target, out) in [

@@ -113,21 +113,23 @@ fn put(
     mut root: Json,
     context: &mut Context,
 ) -> Result<(), Fault> {
+    let mut refused = false;
     let changed = if action == Action::Child {
-        path.update(&mut root, |found| match found {
-            Json::Array(items) => items.push(value.clone()),
-            Json::Object(members) => {
-                if let Json::Object(more) = &value {
-                    members.extend(more.clone());
-                }
-            }
-            _ => {}
+        path.update(&mut root, |found| match (found, &value) {
+            (Json::Array(items), value) => items.push(value.clone()),
+            (Json::Object(members), Json::Object(more)) => members.extend(more.clone()),
+            _ => refused = true,
         })?
     } else {
         path.set(&mut root, &value)?
     };
     if changed == 0 && path.is_definite() {
         return Err(Fault::new(format!("enrich: the path {} leads nowhere", path.source())));
+    }
+    if refused {
+        let why =
+            format!("an array takes any child, an object another object; {} leads to neither", path.source());
+        skip(&why, context)?;
     }
     context.payload.set_json_value(root);
     Ok(())
