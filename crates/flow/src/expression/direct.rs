@@ -19,6 +19,9 @@ pub(crate) struct Direct {
     compared: Option<(String, bool)>,
 }
 
+/// Up to here all whole numbers are doubles too.
+const EXACT: u64 = 1 << 53;
+
 /// Scopes whose `get-property` is what is set there, by name.
 const SCOPES: &[&str] = &["default", "synapse", "axis2", "axis2-client", "transport", "operation"];
 
@@ -44,7 +47,10 @@ impl Direct {
         Some(match self.scope.get(context, &self.name) {
             Some(Value::Xml(_)) => return None,
             None if self.function => return None,
-            Some(Value::Integer(number)) => Some(Value::Double(number as f64)),
+            // XPath's numbers are doubles; a LONG that none of them is stays what it is.
+            Some(Value::Integer(number)) if number.unsigned_abs() <= EXACT => {
+                Some(Value::Double(number as f64))
+            }
             Some(json @ Value::Json(_)) => Some(Value::from(json.to_string())),
             other => other,
         })
@@ -166,6 +172,23 @@ mod tests {
             ("//a[. = $ctx:b]", None),
         ] {
             assert_eq!(holder(text), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_that_are_no_doubles_stay_exact() {
+        let registry = testing::registry(Vec::new());
+        let tested = testing::main(&registry, "");
+        for (number, text) in
+            [(9_007_199_254_740_993, "9007199254740993"), (i64::MAX, "9223372036854775807"), (-5, "-5")]
+        {
+            let mut context = tested.context(&[], "");
+            context.properties.set("p", Value::Integer(number));
+            let scope = config::Scope::default();
+            let settings = Settings::default();
+            let expression = Expression::compile("$ctx:p", &scope, diagnostics::Span::BUILT_IN, &settings)
+                .expect("it compiles");
+            assert_eq!(expression.string(&mut context).ok().flatten().as_deref(), Some(text));
         }
     }
 
