@@ -63,6 +63,9 @@ impl Compiler<'_> {
                     true => found.help(
                         "it is XPath 2.0: with `\"synapse.xpath.dom.failover.enabled\" = true` under [wso2] in busbar.toml it runs, on the first child of the body",
                     ),
+                    false if text.contains("json-eval(") => found.help(
+                        "json-eval(…) is an expression of its own and no function of XPath: put its value into a property, and read `$ctx:NAME`",
+                    ),
                     false => found,
                 });
                 let runs = error.outcome != Outcome::Refused;
