@@ -1,10 +1,10 @@
 //! Running instructions: the frequent ones in one loop, the rest in a function of its own that needs more stack.
 
 use super::NO_RULE;
+use super::dynamic::Dynamic;
 use super::out::Out;
 use super::stream::Action;
 use super::templates::{Tail, mode_of};
-use super::version2::Dynamic;
 use super::{Engine, Focus, Frame, Res};
 use crate::expr::Expr;
 use crate::model::Place;

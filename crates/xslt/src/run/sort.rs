@@ -1,6 +1,5 @@
 //! `xsl:sort` (XSLT 1.0 section 10).
 
-use super::version2::TypedKey;
 use super::{Engine, Focus, Frame, Res};
 use crate::collation::{CollationKey, Texts};
 use crate::model::{PlainSort, Sort};
@@ -163,7 +162,7 @@ impl Engine<'_> {
                 let focus = inner(at, node);
                 if let Some(groups) = groups {
                     let (group, key) = groups(at);
-                    let change = |dynamic: &mut super::version2::Dynamic| {
+                    let change = |dynamic: &mut super::dynamic::Dynamic| {
                         dynamic.group = Some(group);
                         dynamic.key = Some(key);
                     };
@@ -262,7 +261,7 @@ impl Engine<'_> {
                 }
                 (None, Some(groups)) if !sort.body.is_empty() => {
                     let (group, key) = groups(at);
-                    let change = |dynamic: &mut super::version2::Dynamic| {
+                    let change = |dynamic: &mut super::dynamic::Dynamic| {
                         dynamic.group = Some(group);
                         dynamic.key = Some(key);
                     };
@@ -274,7 +273,7 @@ impl Engine<'_> {
                 (Some(select), None) => self.value(select, inner, frame, sort.place)?,
                 (Some(select), Some(groups)) => {
                     let (group, key) = groups(at);
-                    let change = |dynamic: &mut super::version2::Dynamic| {
+                    let change = |dynamic: &mut super::dynamic::Dynamic| {
                         dynamic.group = Some(group);
                         dynamic.key = Some(key);
                     };
@@ -311,5 +310,37 @@ fn compare_numbers(a: f64, b: f64) -> Ordering {
         (true, false) => Ordering::Less,
         (false, true) => Ordering::Greater,
         _ => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
+    }
+}
+
+/// A sort key of XSLT 2.0: compared by the type of its values; an absent one comes first.
+pub(super) enum TypedKey {
+    None,
+    /// With `lang`: by the collation for words.
+    Words(CollationKey),
+    Value(Atomic),
+}
+
+impl TypedKey {
+    /// Whether all of them have a common order.
+    pub fn are_comparable(keys: &[TypedKey]) -> bool {
+        let mut values = keys.iter().filter_map(|key| match key {
+            TypedKey::Value(atom) => Some(atom),
+            _ => None,
+        });
+        let Some(first) = values.next() else { return true };
+        first.is_ordered() && values.all(|other| first.is_ordered_with(other))
+    }
+
+    /// The order of two keys of a list that [are comparable](TypedKey::are_comparable): a total one.
+    pub fn compare(&self, other: &TypedKey) -> Ordering {
+        match (self, other) {
+            (TypedKey::None, TypedKey::None) => Ordering::Equal,
+            (TypedKey::None, _) => Ordering::Less,
+            (_, TypedKey::None) => Ordering::Greater,
+            (TypedKey::Words(a), TypedKey::Words(b)) => a.cmp(b),
+            (TypedKey::Value(a), TypedKey::Value(b)) => a.total_order(b),
+            _ => Ordering::Equal,
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The instructions of XSLT 3.0.
 
 use super::out::{Destination, Out};
-use super::version2::TypedKey;
+use super::sort::TypedKey;
 use super::{Engine, Focus, Frame, NO_RULE, Res};
 use crate::error::XsltError;
 use crate::model::Place;
