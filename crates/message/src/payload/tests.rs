@@ -1,6 +1,8 @@
 //! Payloads through their types, forms and charsets.
 
 use super::*;
+use crate::attachments::Packing;
+use crate::charset::Charset;
 use crate::envelope::SOAP11;
 
 fn payload(content_type: &str, body: &str, rest: bool) -> Payload {
