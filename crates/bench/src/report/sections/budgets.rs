@@ -1,0 +1,94 @@
+//! Budgets: what work may cost, and other builds of Busbar beside this one.
+
+use super::significance::all_cells;
+use super::soak::memory_charts;
+use super::{US, or_dash};
+use crate::report::{Block, Section, Table, number, size};
+use crate::results::{Budget, Run};
+
+/// What work may cost: what is missed first.
+pub(super) fn budget_section(run: &Run) -> Section {
+    let mut section = Section::new("Budgets: what work may cost");
+    section.text("Each is a ratio of two measurements of this run that took turns, a time, or memory. CPU is that of the system for each right answer, the least of the turns: what else a machine does only adds to it. A budget is met if all of its values are within the bound.");
+    let mut table = Table::new(&["work", "measured", "bound:", "worst:", "all values", "verdict"]);
+    let mut sorted: Vec<&Budget> = run.budgets.iter().collect();
+    sorted.sort_by_key(|budget| match budget.is_met() {
+        Some(false) => 0,
+        None => 1,
+        Some(true) => 2,
+    });
+    for budget in sorted {
+        let value = |(case, value): &(String, f64)| match case.as_str() {
+            "" => number(*value),
+            case => format!("{} ({case})", number(*value)),
+        };
+        let values: Vec<String> = budget.values.iter().map(value).collect();
+        let verdict = match budget.is_met() {
+            Some(true) => "met".to_owned(),
+            Some(false) => "missed".to_owned(),
+            None => budget.absent.clone().unwrap_or_else(|| "not measured".to_owned()),
+        };
+        table.rows.push(vec![
+            budget.work.clone(),
+            budget.unit.clone(),
+            format!("{} {}", if budget.is_least { "at least" } else { "at most" }, number(budget.bound)),
+            or_dash(budget.worst()),
+            values.join(", "),
+            verdict,
+        ]);
+    }
+    section.table(table);
+    builds(&mut section, run);
+    section.text("Engines alone, in memory and without HTTP (XSLT beside libxslt and Saxon), are measured by bench/engines/run.py.");
+    section.charts(memory_charts(run, run.cells.iter().filter(|cell| cell.memory.len() > 2)));
+    section.blocks.push(Block::Folded("All measurements".to_owned(), all_cells(run)));
+    section
+}
+
+pub(super) fn budgets_in_short(section: &mut Section, runs: &[Run]) {
+    let budgets: Vec<&Budget> = runs.iter().flat_map(|run| &run.budgets).collect();
+    let count = |met: Option<bool>| budgets.iter().filter(|budget| budget.is_met() == met).count();
+    if !budgets.is_empty() {
+        section.text(format!(
+            "Of {} budgets {} are missed, {} were not measured, {} are met.",
+            budgets.len(),
+            count(Some(false)),
+            count(None),
+            count(Some(true))
+        ));
+    }
+}
+
+/// Other builds of Busbar beside this one: the least CPU of the turns.
+pub(super) fn builds(section: &mut Section, run: &Run) {
+    let mut table =
+        Table::new(&["build", "scenario", "message:", "its CPU µs:", "CPU µs now:", "change, %:"]);
+    let least = |system: &str, scenario: &str, bytes: usize| {
+        let cells = run.of(system, scenario).filter(|cell| cell.size == bytes && cell.clients > 1);
+        cells.filter_map(|cell| cell.cpu).reduce(f64::min)
+    };
+    let is_build =
+        |system: &&crate::results::System| system.name != US && system.version.starts_with("busbar ");
+    for system in run.systems.iter().filter(is_build) {
+        for (scenario, bytes) in run.distinct(|cell| (cell.scenario.clone(), cell.size)) {
+            let (Some(before), Some(now)) =
+                (least(&system.name, &scenario, bytes), least(US, &scenario, bytes))
+            else {
+                continue;
+            };
+            let change = 100.0 * (now / before - 1.0);
+            table.rows.push(vec![
+                system.name.clone(),
+                scenario,
+                size(bytes),
+                number(before),
+                number(now),
+                format!("{change:+.1}"),
+            ]);
+        }
+    }
+    if !table.rows.is_empty() {
+        section.text("Beside other builds, in the same turns:");
+        section.table(table);
+    }
+}
