@@ -9,6 +9,7 @@
 //! | `x.*`, `x.*::a`, `x.@id`, `x.@*` | `x["*"]`, `x["*::a"]`, `x["@id"]`, `x["@*"]` |
 //! | `x.ns::a`, `x..ns::a` | `x[XML.qualified(ns, "a", "")]`, … |
 //! | `for each (var a in b)` | `for (var a of XML.each(b))` |
+//! | `a + <b/>`, `x.a += <b/>` | `XML.joined(a, <b/>)`, `x.a = XML.joined(x.a, <b/>)` |
 
 use crate::Reads;
 use crate::tokens::{Kind, Piece, Token, markup_pieces, tokens};
@@ -23,6 +24,14 @@ pub(crate) struct Refused {
 
 /// The script as the engine can read it; `None`: as it is.
 pub(crate) fn translate(text: &str) -> Result<Option<String>, Refused> {
+    match joined(text) {
+        Some(text) => translate_joined(&text).map(|translated| Some(translated.unwrap_or(text))),
+        None => translate_joined(text),
+    }
+}
+
+/// As [`translate`], where no XML is joined by `+` any more.
+fn translate_joined(text: &str) -> Result<Option<String>, Refused> {
     let tokens = tokens(text);
     refuse(text, &tokens)?;
     let mut translation = Translation { text, tokens: &tokens, out: String::new(), done: 0, depth: 0 };
@@ -208,6 +217,142 @@ pub(crate) fn missing_classes(text: &str) -> Vec<(usize, String)> {
         }
     }
     found
+}
+
+/// Most sums of XML that are rewritten in one script; further ones are refused.
+const SUMS: usize = 200;
+
+/// The script with `XML.joined(a, b)` in the place of `a + b` where one of them is an XML literal; `None`: it has none.
+fn joined(text: &str) -> Option<String> {
+    let mut changed: Option<String> = None;
+    for _ in 0..SUMS {
+        let text = changed.as_deref().unwrap_or(text);
+        let Some(next) = next_joined(text) else { break };
+        changed = Some(next);
+    }
+    changed
+}
+
+/// The script with its first sum of XML written as a call.
+fn next_joined(text: &str) -> Option<String> {
+    let tokens = tokens(text);
+    let operands = Operands { text, tokens: &tokens };
+    let is_markup = |at: usize| tokens.get(at).is_some_and(|token| token.kind == Kind::Markup);
+    (1..tokens.len()).find_map(|at| {
+        let assigns = operands.word(at) == "+=";
+        if !(assigns && is_markup(at + 1) || operands.word(at) == "+" && (is_markup(at - 1) || is_markup(at + 1))) {
+            return None;
+        }
+        let mut first = operands.begin(at - 1)?;
+        let mut last = operands.end(at + 1)?;
+        // What was added before belongs to the left side, and all that follows to an assignment.
+        while !assigns && first > 1 && operands.word(first - 1) == "+" {
+            first = operands.begin(first - 2)?;
+        }
+        while assigns && operands.word(last + 1) == "+" {
+            last = operands.end(last + 2)?;
+        }
+        let before = if first == 0 { "" } else { operands.word(first - 1) };
+        if matches!(before, "-" | "*" | "/" | "%" | "!" | "~" | "++" | "--" | "." | "..") {
+            return None;
+        }
+        let left = &text[tokens[first].at.start..tokens[at - 1].at.end];
+        let right = &text[tokens[at + 1].at.start..tokens[last].at.end];
+        let begin = if assigns { format!("{left} = ") } else { String::new() };
+        let (head, tail) = (&text[..tokens[first].at.start], &text[tokens[last].at.end..]);
+        Some(format!("{head}{begin}XML.joined({left}, {right}){tail}"))
+    })
+}
+
+/// Where operands begin and end.
+struct Operands<'a> {
+    text: &'a str,
+    tokens: &'a [Token],
+}
+
+impl<'a> Operands<'a> {
+    fn word(&self, at: usize) -> &'a str {
+        self.tokens.get(at).map_or("", |token| &self.text[token.at.clone()])
+    }
+
+    fn is_primary(&self, at: usize) -> bool {
+        self.tokens.get(at).is_some_and(|token| token.kind != Kind::Mark) || self.word(at) == "*"
+    }
+
+    /// The first token of the operand that ends with a token: `x.a[1].b()`.
+    fn begin(&self, mut at: usize) -> Option<usize> {
+        loop {
+            let bracketed = matches!(self.word(at), ")" | "]");
+            if bracketed {
+                let mut depth = 0usize;
+                loop {
+                    match self.word(at) {
+                        ")" | "]" | "}" => depth += 1,
+                        "(" | "[" | "{" => depth -= 1,
+                        _ => {}
+                    }
+                    if depth == 0 {
+                        break;
+                    }
+                    at = at.checked_sub(1)?;
+                }
+            } else if !self.is_primary(at) {
+                return None;
+            }
+            let Some(before) = at.checked_sub(1) else { return Some(at) };
+            match self.word(before) {
+                "." | ".." | "::" | "@" | "?." => at = before.checked_sub(1)?,
+                ")" | "]" if bracketed => at = before,
+                "new" => return Some(before),
+                "return" | "case" | "in" | "of" | "else" | "do" | "typeof" | "void" | "delete" | "throw" => {
+                    return Some(at);
+                }
+                _ if bracketed && self.tokens[before].kind == Kind::Word => at = before,
+                _ => return Some(at),
+            }
+            // `x.@a`, `x..*::a`
+            while matches!(self.word(at), "." | ".." | "::" | "@") {
+                at = at.checked_sub(1)?;
+            }
+        }
+    }
+
+    /// The last token of the operand that begins with a token.
+    fn end(&self, mut at: usize) -> Option<usize> {
+        if self.word(at) == "new" {
+            at += 1;
+        }
+        if !self.is_primary(at) && self.word(at) != "(" {
+            return None;
+        }
+        if self.word(at) == "(" {
+            at = self.closing(at)?;
+        }
+        loop {
+            match self.word(at + 1) {
+                "." | ".." | "::" | "@" | "?." => {
+                    at += 2;
+                    while matches!(self.word(at), "@" | "::") {
+                        at += 1;
+                    }
+                }
+                "(" | "[" => at = self.closing(at + 1)?,
+                _ => return (at < self.tokens.len()).then_some(at),
+            }
+        }
+    }
+
+    fn closing(&self, open: usize) -> Option<usize> {
+        let mut depth = 0usize;
+        (open..self.tokens.len()).find(|&at| {
+            match self.word(at) {
+                "(" | "[" | "{" => depth += 1,
+                ")" | "]" | "}" => depth -= 1,
+                _ => {}
+            }
+            depth == 0
+        })
+    }
 }
 
 /// What of E4X there is no way to write otherwise.
@@ -559,7 +704,7 @@ mod tests {
     fn what_cannot_be_done_is_refused_with_its_place() {
         for (text, at, part) in [
             ("x.y.(@id == 3)", 4, "filter"),
-            ("y += <a/>", 2, "join"),
+            ("a - b + <c/>", 6, "join"),
             ("default xml namespace = 'u';", 8, "default xml namespace"),
             ("x..3", 1, "not understood"),
         ] {

@@ -341,6 +341,7 @@ pub(crate) fn functions<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     function!("xmlGet", |ctx: Ctx<'js>, list: List, key: String| with(&ctx, |_, trees| trees.get(list, &key)));
     function!("xmlStep", |ctx: Ctx<'js>, list: List, kind: String| with(&ctx, |_, trees| trees.step(list, &kind)));
     function!("xmlCopy", |ctx: Ctx<'js>, list: List| with(&ctx, |_, trees| trees.copy(list)));
+    function!("xmlJoin", |ctx: Ctx<'js>, list: List, other: List| with(&ctx, |_, trees| trees.join(list, other)));
     function!("xmlLength", |ctx: Ctx<'js>, list: List| with(&ctx, |_, trees| Ok(trees.length(list))));
     function!("xmlText", |ctx: Ctx<'js>, list: List| with(&ctx, |_, trees| Ok(trees.text(list))));
     function!("xmlString", |ctx: Ctx<'js>, list: List| with(&ctx, |_, trees| Ok(trees.string_value(list))));

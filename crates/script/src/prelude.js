@@ -130,6 +130,11 @@
     return value === undefined ? xml(native.xmlEmpty()) : xml(native.xmlCopy(asList(value)));
   }
   XML.each = value => (listOf(value) !== undefined ? items(listOf(value)) : Object.values(value));
+  /** `a + b`: a list where both are XML, else what JavaScript adds. */
+  XML.joined = (left, right) => {
+    const [one, other] = [listOf(left), listOf(right)];
+    return one === undefined || other === undefined ? left + right : xml(native.xmlJoin(one, other));
+  };
   XML.qualified = (namespace, local, prefix) =>
     prefix + '{' + (namespace instanceof Namespace ? namespace.uri : String(namespace)) + '}' + local;
   XML.literal = (strings, ...values) => {

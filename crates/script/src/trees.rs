@@ -225,6 +225,12 @@ impl Trees {
         self.add(Nodes { items: found, origin: None })
     }
 
+    /// The items of two lists.
+    pub(crate) fn join(&mut self, list: List, other: List) -> Result<List, String> {
+        let items = [self.items(list), self.items(other)].concat();
+        self.add(Nodes { items, origin: None })
+    }
+
     /// A list with copies of all nodes.
     pub(crate) fn copy(&mut self, list: List) -> Result<List, String> {
         match self.value(list) {
@@ -329,6 +335,21 @@ impl Trees {
         let document = self.document(item);
         let found: Vec<NodeId> =
             document.children(item.node).filter(|&node| selector.matches(document, node)).collect();
+        if let Given::List(from) = value
+            && let Some(&last) = found.last()
+            && let Some((same, added)) = self.items(from).split_at_checked(found.len())
+            && same.iter().map(|same| (same.document, same.node)).eq(found.iter().map(|&node| (item.document, node)))
+        {
+            // What is there already (`x.a += <a/>`) stays.
+            let added = added.to_vec();
+            let list = self.add(Nodes { items: added, origin: None })?;
+            let copies = self.copies(list, item.document)?;
+            let document = &mut self.documents[item.document as usize];
+            for &copy in copies.iter().rev() {
+                document.insert_after(last, copy);
+            }
+            return Ok(());
+        }
         let first = match found.split_first() {
             Some((&first, others)) => {
                 for &other in others {
