@@ -359,7 +359,11 @@ impl<'a> Parser<'a> {
         match kinds.iter().find(|known_kind| **known_kind == kind) {
             Some(kind) => Ok(kind),
             None => {
-                let advice = did_you_mean(&kind, kinds.iter().copied());
+                let advice = match kind.as_str() {
+                    // So WSO2's documentation writes it.
+                    "uriParams" if kinds.contains(&"pathParams") => Some("write `pathParams`".to_owned()),
+                    _ => did_you_mean(&kind, kinds.iter().copied()),
+                };
                 let advice = advice.unwrap_or_else(|| format!("expected {}", kinds.join(", ")));
                 self.error(format!("there is no `{kind}` here: {advice}"), start..self.end)
             }

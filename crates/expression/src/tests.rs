@@ -410,6 +410,7 @@ fn mistakes_are_found_when_compiling() {
         ("true ? 1", "expected `:`, found the end", 8..8),
         ("'open", "the text has no closing '", 0..5),
         ("props.x", "there is no `x` here: expected synapse, axis2", 5..7),
+        ("params.uriParams.a", "there is no `uriParams` here: write `pathParams`", 6..16),
         ("props.synaps.x", "did you mean `synapse`?", 5..12),
         ("vars", "expected `.` and the name of a variable", 4..4),
         ("payload.", "expected a name", 8..8),

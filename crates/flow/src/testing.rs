@@ -36,7 +36,7 @@ pub struct Tested {
     pub bus: Bus,
     /// Errors and warnings, as `rule: message`.
     pub found: Vec<String>,
-    /// What their labels say.
+    /// What their labels and help lines say.
     pub reasons: Vec<String>,
 }
 
@@ -86,7 +86,8 @@ fn loaded(registry: &Registry, mut loaded: config::Loaded, prepare: impl FnOnce(
     let found =
         loaded.diagnostics.iter().map(|finding| format!("{}: {}", finding.rule, finding.message)).collect();
     let labels = loaded.diagnostics.iter().flat_map(|finding| finding.labels.iter());
-    let reasons = labels.map(|(_, text)| text.clone()).collect();
+    let helps = loaded.diagnostics.iter().flat_map(|finding| finding.help.iter().cloned());
+    let reasons = labels.map(|(_, text)| text.clone()).chain(helps).collect();
     Tested { bus: Bus::new(plan, services, None), found, reasons }
 }
 

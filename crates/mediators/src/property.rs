@@ -563,6 +563,21 @@ mod tests {
     }
 
     #[test]
+    fn json_paths_in_the_wrong_place_are_explained() {
+        for (expression, help) in [
+            ("concat(json-eval($.a), 'b')", "no function of XPath"),
+            ("$.a.b", "a JSONPath is written `json-eval($.a.b)`"),
+        ] {
+            let tested = flow(&format!(r#"<property name="p" expression="{expression}"/>"#));
+            assert!(
+                tested.reasons.iter().any(|reason| reason.contains(help)),
+                "{expression}: {:?}",
+                tested.reasons
+            );
+        }
+    }
+
+    #[test]
     fn message_type_is_the_content_type() {
         let end = run(r#"<property name="messageType" value="application/json" scope="axis2"/>"#);
         assert_eq!(end.context.headers.get("Content-Type"), Some("application/json"));

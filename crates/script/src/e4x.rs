@@ -240,7 +240,9 @@ fn next_joined(text: &str) -> Option<String> {
     let is_markup = |at: usize| tokens.get(at).is_some_and(|token| token.kind == Kind::Markup);
     (1..tokens.len()).find_map(|at| {
         let assigns = operands.word(at) == "+=";
-        if !(assigns && is_markup(at + 1) || operands.word(at) == "+" && (is_markup(at - 1) || is_markup(at + 1))) {
+        if !(assigns && is_markup(at + 1)
+            || operands.word(at) == "+" && (is_markup(at - 1) || is_markup(at + 1)))
+        {
             return None;
         }
         let mut first = operands.begin(at - 1)?;

@@ -338,7 +338,10 @@ impl Trees {
         if let Given::List(from) = value
             && let Some(&last) = found.last()
             && let Some((same, added)) = self.items(from).split_at_checked(found.len())
-            && same.iter().map(|same| (same.document, same.node)).eq(found.iter().map(|&node| (item.document, node)))
+            && same
+                .iter()
+                .map(|same| (same.document, same.node))
+                .eq(found.iter().map(|&node| (item.document, node)))
         {
             // What is there already (`x.a += <a/>`) stays.
             let added = added.to_vec();

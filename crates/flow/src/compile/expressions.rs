@@ -66,6 +66,9 @@ impl Compiler<'_> {
                     false if text.contains("json-eval(") => found.help(
                         "json-eval(…) is an expression of its own and no function of XPath: put its value into a property, and read `$ctx:NAME`",
                     ),
+                    false if text == "$" || text.starts_with("$.") || text.starts_with("$[") => found.help(
+                        format!("it is read as XPath: a JSONPath is written `json-eval({text})`"),
+                    ),
                     false => found,
                 });
                 let runs = error.outcome != Outcome::Refused;
