@@ -221,7 +221,10 @@ fn xml_is_used_as_in_e4x() {
             "var r = <r/>; for (var i = 0; i < 2; i++) { r.l += <l><i>{i}</i></l>\n}; r.toXMLString()",
             "<r><l><i>0</i></l><l><i>1</i></l></r>",
         ),
-        ("var r = <r><l>0</l></r>; r.l += <l>1</l> + <l>2</l>; r.toXMLString()", "<r><l>0</l><l>1</l><l>2</l></r>"),
+        (
+            "var r = <r><l>0</l></r>; r.l += <l>1</l> + <l>2</l>; r.toXMLString()",
+            "<r><l>0</l><l>1</l><l>2</l></r>",
+        ),
         ("var x = <a/> + <b/>; x += <c/>; x.length()", "3"),
         ("var s = 'a' + 1; s += <b>c</b>; s + <d>e</d>", "a1ce"),
         ("var r = <r><l>0</l></r>; (r.l[0] + <l>1</l>).length()", "2"),
