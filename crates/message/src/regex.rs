@@ -8,6 +8,9 @@ use meter::regex::{Failure, Regex};
 use std::fmt;
 use std::ops::Range;
 
+/// Longest string that a replacement makes, in bytes.
+const MAX_MADE: usize = 256 << 20;
+
 /// A compiled regular expression that has to match a whole value.
 #[derive(Clone)]
 pub struct Pattern {
@@ -60,7 +63,7 @@ impl Pattern {
     /// # Errors
     /// The run has to end before this is decided.
     pub fn matches(&self, value: &str) -> Result<bool, Stop> {
-        decided(self.whole.run(value, |engine| engine.is_match(value)))
+        decided(self.whole.is_match(value))
     }
 
     /// The text of a group of a whole match: empty if the value does not match or the pattern has no such group, `None` if the group
@@ -69,7 +72,7 @@ impl Pattern {
     /// # Errors
     /// As [`Pattern::matches`].
     pub fn group<'v>(&self, value: &'v str, group: usize) -> Result<Option<&'v str>, Stop> {
-        let captures = decided(self.whole.run(value, |engine| engine.captures(value)))?;
+        let captures = decided(self.whole.captures(value))?;
         Ok(match captures {
             Some(captures) if group < captures.len() => captures.get(group).map(|matched| matched.as_str()),
             _ => Some(""),
@@ -95,7 +98,7 @@ impl Search {
     /// # Errors
     /// The run has to end before this is decided.
     pub fn is_match(&self, value: &str) -> Result<bool, Stop> {
-        decided(self.0.run(value, |engine| engine.is_match(value)))
+        decided(self.0.is_match(value))
     }
 
     /// The matches, from left to right.
@@ -192,8 +195,15 @@ impl Search {
                 group
             };
             out.push_str(found.map_or("", |group| group.as_str()));
+            // One match may make as much as all of them.
+            if out.len() > MAX_MADE {
+                return Err(format!("a string of more than {MAX_MADE} bytes would be made"));
+            }
         }
         out.push_str(rest);
+        if out.len() > MAX_MADE {
+            return Err(format!("a string of more than {MAX_MADE} bytes would be made"));
+        }
         Ok(())
     }
 }

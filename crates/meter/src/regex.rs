@@ -46,6 +46,9 @@ const IDLE: u64 = 100;
 /// The longest time in which a worker looks for all matches: each of them may go back often.
 const SHORT_TIME: Duration = Duration::from_millis(2);
 
+/// At most so many places of a text are searched with the large bound.
+const LONG_PLACES: usize = 16;
+
 /// Matches between two looks at the clock.
 const STRIDE: usize = 16;
 
@@ -127,22 +130,68 @@ impl Regex {
         &self.0.few
     }
 
-    /// Searches a text: `search` is called with an engine, and anew with another one where that gives up.
+    /// Whether there is a match in a text.
     ///
     /// # Errors
     /// It takes too long.
-    pub fn run<'r, T>(
+    pub fn is_match(&self, text: &str) -> Result<bool, Failure> {
+        let found = self.first(text, 0, |engine, input| {
+            engine.is_match_input(input).map(|is_match| is_match.then_some(()))
+        });
+        Ok(found?.is_some())
+    }
+
+    /// The first match in a text.
+    ///
+    /// # Errors
+    /// It takes too long.
+    pub fn captures<'t>(&self, text: &'t str) -> Result<Option<Captures<'t, str>>, Failure> {
+        self.first(text, 0, |engine, input| engine.captures_input(input))
+    }
+
+    /// Searches a text from a position on: `search` is called with an engine, and anew with another one where that gives up.
+    fn first<'r, 't, T>(
         &'r self,
-        text: &str,
-        search: impl Fn(&'r fancy_regex::Regex) -> Result<T, Error>,
-    ) -> Result<T, Failure> {
+        text: &'t str,
+        from: usize,
+        search: impl Fn(&'r fancy_regex::Regex, RegexInput<'t, str>) -> Result<Option<T>, Error>,
+    ) -> Result<Option<T>, Failure> {
         self.fits(text)?;
-        spend(1 + (text.len() as u64 >> 5))?;
-        match search(&self.0.few) {
-            Err(Error::RuntimeError(RuntimeError::BacktrackLimitExceeded)) => {}
-            result => return result.map_err(|error| Failure::Engine(Box::new(error))),
+        spend(1 + ((text.len() - from) as u64 >> 5))?;
+        let gives_up =
+            |error: &Error| matches!(error, Error::RuntimeError(RuntimeError::BacktrackLimitExceeded));
+        let failed = |error: Error| Failure::Engine(Box::new(error));
+        let Size { hard, far, continues, .. } = self.0.size;
+        let input = || RegexInput::new(text).from_pos(from);
+        let steps = hard && !continues && text.len() > SHORT_BACK;
+        if !(steps && far) {
+            match search(&self.0.few, input()) {
+                Err(error) if gives_up(&error) => {}
+                result => return result.map_err(failed),
+            }
         }
-        search(self.many()?).map_err(|error| Failure::Engine(Box::new(error)))
+        if !steps {
+            return search(self.many()?, input()).map_err(failed);
+        }
+        // Place by place, so that a deadline and a cancellation hold between them.
+        not_inline()?;
+        let mut long = 0;
+        let rest = text[from..].char_indices().map(|(at, _)| from + at).chain([text.len()]);
+        for (count, at) in rest.enumerate() {
+            if count % STRIDE == 0 || far {
+                check()?;
+            }
+            let here = || RegexInput::new(text).from_pos(at).anchored(true);
+            let mut found = search(&self.0.few, here());
+            if found.as_ref().is_err_and(gives_up) && long < LONG_PLACES && !(far && text.len() > SHORT) {
+                long += 1;
+                found = search(self.many()?, here());
+            }
+            if let Some(found) = found.map_err(failed)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 
     /// Finds all matches of a text, from left to right, and hands each to `each` until that says no. Each is counted by its
@@ -159,26 +208,38 @@ impl Regex {
         self.fits(text).map_err(stopped)?;
         let (began, inline, mut exact) = (Instant::now(), is_inline(), false);
         let mut captures = self.0.few.captures_iter(text);
-        // Where the search has come to.
-        let (mut done, mut again) = (0, None);
+        let steps = self.0.size.hard && !self.0.size.continues && text.len() > SHORT_BACK;
+        // Where the search goes on, where it has come to, and where the last match ended.
+        let (mut next, mut done, mut last) = (0, 0, None);
         for count in 1.. {
-            let found = match captures.next() {
-                Some(Err(Error::RuntimeError(RuntimeError::BacktrackLimitExceeded))) if !exact => {
-                    exact = true;
-                    // Nothing is found there once more.
-                    again = (count > 1).then_some(done);
-                    captures = self.many()?.captures_iter_input(RegexInput::new(text).from_pos(done));
-                    continue;
+            let found = if steps {
+                if next > text.len() {
+                    break;
                 }
-                Some(Err(error)) => return Err(Failure::Engine(Box::new(error)).into()),
-                Some(Ok(captures)) => Some(captures),
-                None => None,
+                self.first(text, next, |engine, input| engine.captures_input(input))?
+            } else {
+                match captures.next() {
+                    Some(Err(Error::RuntimeError(RuntimeError::BacktrackLimitExceeded))) if !exact => {
+                        exact = true;
+                        // Nothing is found there once more.
+                        captures = self.many()?.captures_iter_input(RegexInput::new(text).from_pos(done));
+                        continue;
+                    }
+                    Some(Err(error)) => return Err(Failure::Engine(Box::new(error)).into()),
+                    Some(Ok(captures)) => Some(captures),
+                    None => None,
+                }
             };
             let range = found.as_ref().and_then(|captures| captures.get(0)).map(|whole| whole.range());
-            if let Some(range) = &range
-                && again.take() == Some(range.end)
-            {
-                continue;
+            if let Some(range) = &range {
+                let empty = range.is_empty();
+                let step = text[range.end..].chars().next().map_or(1, char::len_utf8);
+                next = if empty { range.end + step } else { range.end };
+                // Right behind a match there is no empty one.
+                if empty && last == Some(range.end) {
+                    continue;
+                }
+                last = Some(range.end);
             }
             let end = range.map_or(text.len(), |range| range.end);
             spend(1 + (end.saturating_sub(done) as u64 >> 5)).map_err(stopped)?;
@@ -279,12 +340,18 @@ struct Size {
     empty: bool,
     /// It needs going back: repetitions are loops then, otherwise copies.
     hard: bool,
+    /// It reads on without an end, and may do so each time that it goes back: in what is repeated, looked for or never given back.
+    far: bool,
+    /// It reads on without an end.
+    endless: bool,
+    /// It goes on where the match before ended.
+    continues: bool,
 }
 
 impl Size {
     /// Depth is bounded by the parser.
     fn of(expression: &Expr) -> Size {
-        let leaf = |weight: usize| Size { weight: weight as u64, idle: 1, empty: false, hard: false };
+        let leaf = |weight: usize| Size { weight: weight as u64, idle: 1, ..Size::default() };
         match expression {
             Expr::Literal { val, casei } => leaf(val.len() * if *casei { 4 } else { 1 }),
             Expr::LiteralBytes { bytes } => leaf(bytes.len()),
@@ -308,25 +375,35 @@ impl Size {
                     },
                     idle: if child.empty { child.idle.saturating_mul(times.max(1)) } else { child.idle },
                     empty: child.empty || *lo == 0,
-                    hard: child.hard,
+                    far: child.far || child.endless && child.hard,
+                    endless: child.endless || *hi == usize::MAX,
+                    ..child
                 }
             }
             Expr::Alt(_) | Expr::Concat(_) | Expr::Group(_) => {
                 let all = matches!(expression, Expr::Concat(_));
-                let first = Size { weight: 1, idle: 1, empty: all, hard: false };
+                let first = Size { weight: 1, idle: 1, empty: all, ..Size::default() };
                 expression.children_iter().map(Size::of).fold(first, |sum, child| Size {
                     weight: sum.weight.saturating_add(child.weight),
                     idle: sum.idle.saturating_add(child.idle),
                     empty: if all { sum.empty && child.empty } else { sum.empty || child.empty },
                     hard: sum.hard || child.hard,
+                    far: sum.far || child.far,
+                    endless: sum.endless || child.endless,
+                    continues: sum.continues || child.continues,
                 })
             }
             // A reference, a look around, an atomic group, the end of the match before.
             other => {
-                let first = Size { weight: 1, idle: 1, empty: true, hard: true };
+                let continues = matches!(other, Expr::ContinueFromPreviousMatchEnd);
+                let first =
+                    Size { weight: 1, idle: 1, empty: true, hard: true, continues, ..Size::default() };
                 other.children_iter().map(Size::of).fold(first, |sum, child| Size {
                     weight: sum.weight.saturating_add(child.weight),
                     idle: sum.idle.saturating_add(child.idle),
+                    far: sum.far || child.far || child.endless,
+                    endless: sum.endless || child.endless,
+                    continues: sum.continues || child.continues,
                     ..sum
                 })
             }
@@ -424,10 +501,7 @@ mod tests {
         // Steps between two goings back make these fewer.
         let idle = Regex::new(r"()\1{50000}b").unwrap();
         let text = "a".repeat(1000);
-        assert!(matches!(
-            idle.run(&text, |engine| engine.is_match(&text)),
-            Ok(false) | Err(Failure::Engine(_))
-        ));
+        assert!(matches!(idle.is_match(&text), Ok(false) | Err(Failure::Engine(_))));
     }
 
     /// The same matches as the engine's own iteration finds.
@@ -496,24 +570,24 @@ mod tests {
         let bad = format!("{}b", "a".repeat(60));
         let found = patterns.into_iter().find_map(|pattern| {
             let regex = Regex::new(pattern).unwrap();
-            let (result, used) = inline(1_000_000, || regex.run(&bad, |engine| engine.is_match(&bad)));
+            let (result, used) = inline(1_000_000, || regex.is_match(&bad));
             let gives_up = matches!(result, Err(Failure::Stopped(Stop::Long))) && used.stopped.is_some();
             gives_up.then_some(regex)
         });
         let regex = found.expect("one of them goes back often");
-        let search = || regex.run(&bad, |engine| engine.is_match(&bad));
+        let search = || regex.is_match(&bad);
         let (result, used) = within(Duration::from_secs(60), None, search);
         assert!(matches!(result, Ok(false) | Err(Failure::Engine(_))) && used.stopped.is_none());
         // Short and long texts, which are shorter for a pattern that goes back.
         let possessive = Regex::new("a++b").unwrap();
         let text = "a".repeat(SHORT_BACK + 1);
-        assert!(inline(1_000_000, || possessive.run(&text, |engine| engine.is_match(&text))).0.is_err());
-        assert!(possessive.run(&text, |engine| engine.is_match(&text)).is_ok());
+        assert!(inline(1_000_000, || possessive.is_match(&text)).0.is_err());
+        assert!(possessive.is_match(&text).is_ok());
         let plain = Regex::new("b$").unwrap();
-        let (result, used) = inline(1000, || plain.run(&bad, |engine| engine.is_match(&bad)));
+        let (result, used) = inline(1000, || plain.is_match(&bad));
         assert!(matches!((result, used), (Ok(true), Used { units: 2, stopped: None })));
         let long = "a".repeat(SHORT + 1);
-        assert!(inline(1_000_000, || plain.run(&long, |engine| engine.is_match(&long))).0.is_err());
-        assert!(plain.run(&long, |engine| engine.is_match(&long)).is_ok());
+        assert!(inline(1_000_000, || plain.is_match(&long)).0.is_err());
+        assert!(plain.is_match(&long).is_ok());
     }
 }

@@ -26,6 +26,8 @@ pub struct RegexError {
 
 /// Longest pattern in bytes.
 const MAX_PATTERN: usize = 1 << 14;
+/// Longest string that a replacement makes, in bytes.
+const MAX_MADE: usize = crate::eval::MAX_STRING;
 /// Deepest nesting of groups.
 const MAX_GROUPS: usize = 100;
 /// Most compiled patterns in the cache of a thread.
@@ -79,7 +81,7 @@ impl Regex {
         }
         let engine = meter::regex::Regex::new(&t.out)
             .map_err(|e| RegexError::pattern(format!("the pattern cannot be compiled: {e}")))?;
-        let matches_empty = engine.run("", |engine| engine.is_match("")).map_err(exhausted)?;
+        let matches_empty = engine.is_match("").map_err(exhausted)?;
         Ok(Regex { engine, matches_empty, literal })
     }
 
@@ -106,7 +108,7 @@ impl Regex {
 
     /// Whether it matches a part of `text`.
     pub fn is_match(&self, text: &str) -> Result<bool, RegexError> {
-        self.engine.run(text, |engine| engine.is_match(text)).map_err(exhausted)
+        self.engine.is_match(text).map_err(exhausted)
     }
 
     /// An error where it matches the empty string.
@@ -120,18 +122,17 @@ impl Regex {
         Ok(())
     }
 
-    /// Calls back with each match, from left to right.
+    /// Calls back with each match, from left to right, until that says no.
     fn for_each<'t>(
         &self,
         text: &'t str,
-        mut each: impl FnMut(&fancy_regex::Captures<'t, str>, fancy_regex::Match<'t>) -> Result<(), meter::Stop>,
+        mut each: impl FnMut(&fancy_regex::Captures<'t, str>, fancy_regex::Match<'t>) -> Result<bool, meter::Stop>,
     ) -> Result<(), RegexError> {
-        let all: Result<(), meter::regex::Failure> = self.engine.for_each(text, |captures| {
-            if let Some(whole) = captures.get(0) {
-                each(&captures, whole)?;
-            }
-            Ok(true)
-        });
+        let all: Result<(), meter::regex::Failure> =
+            self.engine.for_each(text, |captures| match captures.get(0) {
+                Some(whole) => Ok(each(&captures, whole)?),
+                None => Ok(true),
+            });
         all.map_err(exhausted)
     }
 
@@ -144,7 +145,7 @@ impl Regex {
             false => replacement_parts(replacement, groups)?,
         };
         let mut out = String::with_capacity(text.len());
-        let mut done = 0;
+        let (mut done, mut too_long) = (0, false);
         self.for_each(text, |found, whole| {
             out.push_str(&text[done..whole.start()]);
             let before = out.len();
@@ -153,10 +154,19 @@ impl Regex {
                     Part::Text(text) => out.push_str(text),
                     Part::Group(number) => out.push_str(found.get(*number).map_or("", |m| m.as_str())),
                 }
+                // One match may make as much as all of them.
+                if out.len() > MAX_MADE {
+                    too_long = true;
+                    return Ok(false);
+                }
             }
             done = whole.end();
-            meter::spend_bytes(out.len() - before)
+            meter::spend_bytes(out.len() - before).map(|()| true)
         })?;
+        if too_long {
+            let message = format!("a string of more than {MAX_MADE} bytes would be made");
+            return Err(RegexError { code: "FOER0000", message });
+        }
         out.push_str(&text[done..]);
         Ok(out)
     }
@@ -172,7 +182,7 @@ impl Regex {
         self.for_each(text, |_, whole| {
             out.push(&text[done..whole.start()]);
             done = whole.end();
-            Ok(())
+            Ok(true)
         })?;
         out.push(&text[done..]);
         Ok(out)
@@ -196,7 +206,7 @@ impl Regex {
             let groups = found.iter().map(|g| g.map_or("", |m| m.as_str())).collect();
             out.push(Analyzed { text: whole.as_str(), groups: Some(groups) });
             done = whole.end();
-            Ok(())
+            Ok(true)
         })?;
         if done < text.len() {
             out.push(Analyzed { text: &text[done..], groups: None });
@@ -221,7 +231,7 @@ impl Regex {
             groups.sort_by_key(|(n, start, _)| (*start, *n));
             out.push(Place { from: whole.start(), to: whole.end(), groups: Some(groups) });
             done = whole.end();
-            Ok(())
+            Ok(true)
         })?;
         if done < text.len() {
             out.push(Place { from: done, to: text.len(), groups: None });
@@ -676,6 +686,10 @@ mod tests {
         for (text, pattern, with, expected) in cases {
             assert_eq!(replace(text, pattern, with), expected, "{text} {pattern} {with}");
         }
+        // What would be made is bounded, over all matches and within one.
+        let large = "a".repeat(100_000);
+        assert_eq!(replace(&large, "a", &large), "FOER0000");
+        assert_eq!(replace(&large, "(a+)", &"$1".repeat(100_000)), "FOER0000");
         let tokens = |text, pattern, flags| {
             Regex::new(pattern, flags).unwrap().tokenize(text).unwrap_or_default().join("|")
         };

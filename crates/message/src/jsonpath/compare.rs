@@ -57,7 +57,7 @@ impl Pattern {
     pub fn is_match(&self, text: &str) -> Result<bool, Stop> {
         match self {
             Pattern::Java(pattern) => pattern.matches(text),
-            Pattern::IRegexp(pattern) => regex::decided(pattern.run(text, |engine| engine.is_match(text))),
+            Pattern::IRegexp(pattern) => regex::decided(pattern.is_match(text)),
         }
     }
 }

@@ -136,7 +136,7 @@ impl<'m> Given<'m> {
                 let flags = if self.arguments.len() > 1 { Some(self.text_argument(run, 1)?) } else { None };
                 let regex = regex(&format!("\\A(?:{})\\z", &*pattern), flags.as_deref().unwrap_or(""));
                 let regex = regex.or_else(|why| self.error(why))?;
-                let matches = regex.run(s, |engine| engine.is_match(s));
+                let matches = regex.is_match(s);
                 return boolean(matches.or_else(|why| self.stopped(why))?);
             }
             "xml" => xml(s).into_owned(),
