@@ -200,9 +200,9 @@ impl Compiler<'_> {
                 (XSLT, _) if self.plan.version3 && self.forwards => {}
                 (XSLT, local)
                     if node != declaration.module.root
-                        && (!self.forwards || super::instructions::is_instruction(local)) =>
+                        && (!self.forwards || super::elements::is_instruction(local)) =>
                 {
-                    let message = match super::instructions::is_of_version3(local) {
+                    let message = match super::elements::is_of_version3(local) {
                         true => format!("XTSE0010: xsl:{local} of XSLT 3.0 is not supported"),
                         false => format!("xsl:{local} is not allowed at the top level"),
                     };
@@ -502,7 +502,7 @@ impl Compiler<'_> {
         let template = self.plan.templates.len();
         let (parameters, mut body) = self.parameterised(node);
         let returns =
-            returns.filter(|declared| !super::version2::surely_is(&body, &declared.ty)).map(Box::new);
+            returns.filter(|declared| !super::functions::surely_is(&body, &declared.ty)).map(Box::new);
         if returns.is_none() {
             mark_tails(&mut body);
         }

@@ -1,14 +1,24 @@
 //! From stylesheet documents to a [`Plan`]: modules are loaded and ordered by import precedence
 //! here, top-level elements are read in [`declarations`], template bodies in [`instructions`].
 
+pub(crate) mod availability;
+mod character_maps;
 mod declarations;
+mod declared_types;
+mod elements;
+mod functions;
 mod instructions;
+mod literal;
+mod modes;
+mod parameters;
 mod scope;
+mod sorts;
 mod statics;
-pub(crate) mod version2;
+mod version2;
 mod version3;
+mod versions;
 
-pub(crate) use instructions::{is_available, is_available_in_2, is_declaration};
+pub(crate) use elements::{is_available, is_available_in_2, is_declaration};
 pub(crate) use scope::is_qname;
 
 use crate::error::XsltError;
@@ -116,13 +126,13 @@ struct Compiler<'a> {
     sets: HashMap<Name, usize>,
     functions: HashMap<Name, u32>,
     /// `xsl:function`s by name and number of arguments.
-    version2_functions: version2::Version2Functions,
+    version2_functions: functions::Version2Functions,
     /// `xsl:character-map`s: the maps that each uses, and its own characters.
-    character_maps: HashMap<Name, version2::CharacterMap>,
+    character_maps: HashMap<Name, character_maps::CharacterMap>,
     /// By the name of an `xsl:output`: the maps that it uses, and its place.
     used_maps: HashMap<Option<Name>, (Vec<Name>, Place)>,
     /// Calls of templates in 2.0, whose arguments are checked when all templates are known.
-    calls: Vec<version2::Call>,
+    calls: Vec<functions::Call>,
     /// Static variables so far.
     statics: Vec<statics::StaticVariable>,
     /// The `xsl:iterate`s around.
@@ -423,7 +433,7 @@ impl Compiler<'_> {
                     // From 3.0 on it may stand anywhere.
                     let anywhere = matches!(self.options.processor, Processor::V3)
                         || self.options.processor == Processor::ByStylesheet
-                            && version2::version_of(doc, root) >= 3.0;
+                            && versions::version_of(doc, root) >= 3.0;
                     if !imports_allowed && !anywhere {
                         self.error(child, "xsl:import must come before all other top-level elements".into());
                     }

@@ -2,7 +2,8 @@
 //! (`_name="{…}"`) and `use-when`.
 
 use super::XSLT;
-use super::version2::{Named, Static, version_of};
+use super::availability::{Named, Static};
+use super::versions::version_of;
 use crate::expr::{ElementScope, namespace_of};
 use xml::{Document, NodeId, NodeKind};
 use xpath::atomic::Atomic;
@@ -102,8 +103,8 @@ pub(super) fn prepare(
 fn is_unknown(doc: &Document, node: NodeId) -> bool {
     let local = doc.local(node);
     !super::is_available_in_2(local)
-        && !super::instructions::is_of_version3(local)
-        && !super::instructions::is_declaration(local)
+        && !super::elements::is_of_version3(local)
+        && !super::elements::is_declaration(local)
 }
 
 fn is_gone(doc: &Document, node: NodeId, doomed: &[NodeId]) -> bool {

@@ -298,7 +298,7 @@ impl Call<'_, '_, '_> {
         let Some((namespace, local)) = self.host.resolve(&name) else {
             return Err(format!("the prefix of \"{name}\" is not declared"));
         };
-        Ok(crate::compile::version2::system_property(
+        Ok(crate::compile::availability::system_property(
             &namespace,
             &local,
             engine.plan.version2,
@@ -338,7 +338,7 @@ impl Call<'_, '_, '_> {
         let engine = self.host.engine;
         let available = self.host.resolve(&self.text(0)?).is_some_and(|(namespace, local)| {
             engine.plan.version2
-                && crate::compile::version2::function_available(&namespace, &local, engine.plan.version3)
+                && crate::compile::availability::function_available(&namespace, &local, engine.plan.version3)
                 || (namespace.is_empty() && (functions::CORE.contains(&local.as_str()) || local == "current"))
                 || functions::find(&namespace, &local, engine.plan.version2).is_some()
                 || engine
@@ -546,7 +546,7 @@ impl Call<'_, '_, '_> {
     fn type_available(&self) -> Result<Value, String> {
         let available = self.host.resolve(&self.text(0)?);
         Ok(Value::Boolean(
-            available.is_some_and(|(ns, local)| crate::compile::version2::type_available(&ns, &local)),
+            available.is_some_and(|(ns, local)| crate::compile::availability::type_available(&ns, &local)),
         ))
     }
 }

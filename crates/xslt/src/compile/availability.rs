@@ -1,0 +1,134 @@
+//! What there is to be used: functions, types and properties of the system, at run time and in `use-when`.
+
+use super::{Compiler, XSLT};
+use xml::{Document, NodeId};
+use xpath::{Context, ExtensionName, FunctionInfo, FunctionLibrary, Host, Value};
+
+/// Whether a function of XPath 2.0 or XSLT 2.0 (`version3`: of 3.1 or 3.0) has that name.
+pub(crate) fn function_available(namespace: &str, local: &str, version3: bool) -> bool {
+    const FUNCTIONS: &str = "http://www.w3.org/2005/xpath-functions";
+    match namespace {
+        "" | FUNCTIONS => {
+            xpath::is_function(local)
+                || version3 && xpath::is_function_of(FUNCTIONS, local)
+                || crate::functions::find("", local, true).is_some()
+        }
+        // These cannot be the target of a cast.
+        "http://www.w3.org/2001/XMLSchema" if matches!(local, "NOTATION" | "anyAtomicType") => false,
+        "http://www.w3.org/2001/XMLSchema" => xpath::atomic::AtomicType::find(local).is_some(),
+        other => crate::functions::find(other, local, true).is_some() || xpath::is_function_of(other, local),
+    }
+}
+
+/// `type-available()`.
+pub(crate) fn type_available(namespace: &str, local: &str) -> bool {
+    namespace == "http://www.w3.org/2001/XMLSchema"
+        && (matches!(local, "anyType" | "anySimpleType" | "untyped")
+            || xpath::atomic::AtomicType::find(local).is_some())
+}
+
+/// `system-property()`; `version2`: of a processor of XSLT 2.0, `version3`: of 3.0.
+pub(crate) fn system_property(namespace: &str, local: &str, version2: bool, version3: bool) -> Value {
+    if namespace != XSLT {
+        return Value::from("");
+    }
+    if version3 {
+        match local {
+            "version" => return Value::from("3.0"),
+            "xpath-version" => return Value::from("3.1"),
+            "xsd-version" => return Value::from("1.0"),
+            "supports-higher-order-functions" => return Value::from("yes"),
+            "supports-dynamic-evaluation" | "supports-streaming" => return Value::from("no"),
+            _ => {}
+        }
+    }
+    match (local, version2) {
+        ("version", false) => Value::Number(1.0),
+        ("version", true) => Value::from("2.0"),
+        ("vendor", _) => Value::from("Busbar"),
+        ("vendor-url", _) => Value::from("https://busbar.dev/"),
+        ("product-name", true) => Value::from("Busbar"),
+        ("product-version", true) => Value::from(env!("CARGO_PKG_VERSION")),
+        ("is-schema-aware" | "supports-namespace-axis", true) => {
+            Value::from(if local == "is-schema-aware" { "no" } else { "yes" })
+        }
+        ("supports-serialization" | "supports-backwards-compatibility", true) => Value::from("yes"),
+        _ => Value::from(""),
+    }
+}
+
+/// The functions of `use-when`.
+pub(super) struct Static<'s> {
+    pub variables: &'s [super::statics::StaticVariable],
+}
+
+const STATIC: [&str; 4] = ["system-property", "element-available", "function-available", "type-available"];
+
+impl FunctionLibrary for Static<'_> {
+    fn variable(&self, _: &str, uri: Option<&str>, local: &str) -> Option<xpath::VariableInfo> {
+        let named = |(u, l, _): &super::statics::StaticVariable| u == uri.unwrap_or("") && l == local;
+        let slot = self.variables.iter().position(named)? as u32;
+        Some(xpath::VariableInfo { slot, ..xpath::VariableInfo::default() })
+    }
+
+    fn function(&self, _: &str, uri: Option<&str>, local: &str, _: usize) -> xpath::Function {
+        match STATIC.iter().position(|name| *name == local && uri.is_none()) {
+            Some(slot) => xpath::Function::Extension(FunctionInfo {
+                slot: slot as u32,
+                returns: xpath::Type::Any,
+                reads_document: false,
+            }),
+            None => xpath::Function::Unknown,
+        }
+    }
+}
+
+/// Resolves them with the prefixes of an element.
+pub(super) struct Named<'d> {
+    pub doc: &'d Document,
+    pub node: NodeId,
+    pub version3: bool,
+}
+
+impl Host for Named<'_> {
+    fn static_base_uri(&self) -> Option<String> {
+        let base = super::base_within(self.doc, self.node, self.doc.base_uri().unwrap_or_default());
+        (!base.is_empty()).then(|| crate::resolver::as_uri(&base))
+    }
+
+    fn call_by_name(
+        &self,
+        name: &ExtensionName,
+        args: &[Value],
+        cx: &Context<'_>,
+    ) -> Result<Option<Value>, String> {
+        let text = match args.first() {
+            Some(value) => value.to_string_in(cx).map_err(|e| e.message)?.trim().to_owned(),
+            None => return Ok(None),
+        };
+        let (prefix, local) = text.split_once(':').unwrap_or(("", &text));
+        let namespace = crate::expr::namespace_of(self.doc, self.node, prefix).unwrap_or("");
+        Ok(Some(match &*name.local {
+            "system-property" => system_property(namespace, local, true, self.version3),
+            "element-available" => Value::Boolean(namespace == XSLT && super::is_available_in_2(local)),
+            "type-available" => Value::Boolean(type_available(namespace, local)),
+            _ => {
+                let namespace = if prefix.is_empty() { "" } else { namespace };
+                Value::Boolean(function_available(namespace, local, self.version3))
+            }
+        }))
+    }
+}
+
+impl Compiler<'_> {
+    /// Removes the elements whose `use-when` is false, before anything else is read.
+    pub(super) fn use_when(&mut self, doc: &mut Document, uri: &str) {
+        let mut errors = Vec::new();
+        let version3 = self.options.processor == super::Processor::V3;
+        let given = (self.options.static_parameters, version3);
+        super::statics::prepare(doc, &mut self.statics, given, &mut errors);
+        for message in errors {
+            self.fail(uri, message);
+        }
+    }
+}

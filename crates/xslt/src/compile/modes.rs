@@ -1,0 +1,150 @@
+//! Modes: `xsl:mode`, and the modes that templates and `xsl:apply-templates` name.
+
+use super::{Compiler, XSLT};
+use crate::pattern::NoMatch;
+use crate::version2::CURRENT_MODE;
+use xml::NodeId;
+
+impl Compiler<'_> {
+    /// `xsl:mode`.
+    pub(super) fn mode_declaration(&mut self, node: NodeId) {
+        self.attributes(
+            node,
+            &[
+                "name",
+                "on-no-match",
+                "on-multiple-match",
+                "warning-on-no-match",
+                "warning-on-multiple-match",
+                "streamable",
+                "visibility",
+                "typed",
+                "use-accumulators",
+            ],
+            &[],
+        );
+        self.empty(node);
+        let mode = match self.attribute(node, "name") {
+            Some(name) if name.trim() != "#unnamed" => self.mode(node, &name),
+            _ => 0,
+        };
+        for name in [
+            "on-no-match",
+            "on-multiple-match",
+            "streamable",
+            "typed",
+            "use-accumulators",
+            "visibility",
+            "warning-on-multiple-match",
+            "warning-on-no-match",
+        ] {
+            let Some(value) = self.attribute(node, name) else { continue };
+            let mut words: Vec<String> = value.split_ascii_whitespace().map(str::to_owned).collect();
+            if name == "use-accumulators" {
+                let names = words.iter().filter(|word| !word.starts_with('#'));
+                let names: Vec<String> = names.cloned().collect();
+                words.retain(|word| word.starts_with('#'));
+                words.extend(names.iter().filter_map(|word| {
+                    let (namespace, local) = self.expand(node, word)?;
+                    Some(format!("Q{{{namespace}}}{local}"))
+                }));
+            }
+            words.sort_unstable();
+            let value = words.join(" ");
+            let earlier = self.mode_attributes.remove(&(mode, name));
+            let contrary = earlier.is_some_and(|(precedence, before, contrary)| {
+                precedence == self.precedence && (contrary || before != value)
+            });
+            self.mode_attributes.insert((mode, name), (self.precedence, value, contrary));
+        }
+        for flag in ["warning-on-no-match", "warning-on-multiple-match", "streamable"] {
+            self.yes_no(node, flag);
+        }
+        let one_of =
+            |value: Option<String>, allowed: &[&str]| value.filter(|value| !allowed.contains(&value.trim()));
+        let typed = ["yes", "no", "true", "false", "1", "0", "strict", "lax", "unspecified"];
+        if let Some(value) = one_of(self.attribute(node, "typed"), &typed) {
+            self.error(node, format!("XTSE0020: typed=\"{value}\" is not one of {}", typed.join(", ")));
+        }
+        let ways = if mode == 0 { &["private"][..] } else { &["public", "private", "final"] };
+        if let Some(value) = one_of(self.attribute(node, "visibility"), ways) {
+            self.error(node, format!("XTSE0020: visibility=\"{value}\" is not one of {}", ways.join(", ")));
+        }
+        if let Some(value) = one_of(self.attribute(node, "on-multiple-match"), &["use-last", "fail"]) {
+            self.error(node, format!("XTSE0020: on-multiple-match=\"{value}\" is use-last or fail"));
+        }
+        if let Some(value) = self.attribute(node, "on-multiple-match") {
+            self.plan.modes[mode].one_match = value.trim() == "fail";
+        }
+        let Some(value) = self.attribute(node, "on-no-match") else { return };
+        let no_match = match value.trim() {
+            "text-only-copy" => NoMatch::TextOnlyCopy,
+            "shallow-copy" => NoMatch::ShallowCopy,
+            "deep-copy" => NoMatch::DeepCopy,
+            "shallow-skip" => NoMatch::ShallowSkip,
+            "deep-skip" => NoMatch::DeepSkip,
+            "fail" => NoMatch::Fail,
+            other => {
+                return self.error(node, format!("XTSE0020: on-no-match=\"{other}\" is not one of the ways"));
+            }
+        };
+        self.plan.modes[mode].no_match = no_match;
+    }
+
+    /// The mode where no attribute names one: that of the nearest `default-mode` (XSLT 3.0 section 3.5.3).
+    pub(super) fn default_mode(&mut self, node: NodeId) -> usize {
+        if !self.plan.version3 {
+            return 0;
+        }
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let mut at = Some(node);
+        while let Some(element) = at {
+            let ns = if doc.namespace(element) == XSLT { "" } else { XSLT };
+            match doc.attribute(element, ns, "default-mode").map(str::trim) {
+                Some("#unnamed") => return 0,
+                Some(name) => {
+                    let name = name.to_owned();
+                    return self.mode(element, &name);
+                }
+                None => at = doc.parent(element),
+            }
+        }
+        0
+    }
+
+    /// The modes of a template rule; `None`: all.
+    pub(super) fn template_modes(&mut self, node: NodeId) -> Option<Vec<usize>> {
+        let Some(list) = self.attribute(node, "mode") else { return Some(vec![self.default_mode(node)]) };
+        let mut modes = Vec::new();
+        for mode in list.split_ascii_whitespace() {
+            match mode {
+                "#all" => return None,
+                "#default" => {
+                    let default = self.default_mode(node);
+                    modes.push(default);
+                }
+                "#unnamed" if self.plan.version3 => modes.push(0),
+                mode => modes.push(self.mode(node, mode)),
+            }
+        }
+        if modes.is_empty() {
+            self.error(node, "XTSE0550: the mode attribute is empty".into());
+        }
+        modes.dedup();
+        Some(modes)
+    }
+
+    /// The mode of an `xsl:apply-templates`.
+    pub(super) fn applied_mode(&mut self, node: NodeId) -> usize {
+        match self.attribute(node, "mode").as_deref().map(str::trim) {
+            None | Some("#default") => self.default_mode(node),
+            Some("#unnamed") if self.plan.version3 => 0,
+            Some("#current") => CURRENT_MODE,
+            Some(mode) => {
+                let mode = mode.to_owned();
+                self.mode(node, &mode)
+            }
+        }
+    }
+}
