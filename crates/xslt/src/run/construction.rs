@@ -105,23 +105,10 @@ impl Engine<'_> {
         place: Place,
         out: &mut Out<'_>,
     ) -> Res<()> {
-        let name = self.avt(name, focus, frame, place)?;
-        let name = name.trim();
-        if !crate::compile::is_qname(name) || (name == "xmlns" && namespace.is_none()) {
-            return Err(self.fail(place, format!("\"{name}\" is not the name of an attribute")));
-        }
-        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
-        let uri = match namespace {
-            Some(namespace) => self.namespace_of(namespace, "XTDE0865", focus, frame, place)?,
-            None if prefix.is_empty() => Cow::Borrowed(""),
-            None => match lookup(scope, prefix) {
-                Some(uri) => Cow::Borrowed(uri),
-                None => return Err(self.fail(place, format!("the prefix \"{prefix}\" is not declared"))),
-            },
-        };
-        let prefix = if uri.is_empty() || prefix == "xmlns" { "" } else { prefix };
+        let name = self.attribute_name(name, namespace, scope, focus, frame, place)?;
         let value = self.text_of(body, focus, frame)?;
-        self.put_attribute(prefix, &uri, local, &value, place, out)
+        let (prefix, uri, local) = name.parts();
+        self.put_attribute(prefix, uri, local, &value, place, out)
     }
 
     /// Writes an attribute. After content it is left out in XSLT 1.0, as section 7.1.3 allows, and an error in 2.0.
@@ -149,22 +136,22 @@ impl Engine<'_> {
         }
     }
 
-    /// The expanded name that `xsl:attribute` computes: prefix, namespace, local name.
-    pub(super) fn attribute_name(
-        &self,
-        name: &Avt,
-        namespace: Option<&Avt>,
-        scope: &Scope,
+    /// The name that `xsl:attribute` computes. `scope`: the namespaces of the instruction.
+    pub(super) fn attribute_name<'t>(
+        &'t self,
+        name: &'t Avt,
+        namespace: Option<&'t Avt>,
+        scope: &'t Scope,
         focus: Focus,
         frame: &Frame,
         place: Place,
-    ) -> Res<(String, String, String)> {
-        let name = self.avt(name, focus, frame, place)?;
-        let name = name.trim();
+    ) -> Res<AttributeName<'t>> {
+        let written = self.avt(name, focus, frame, place)?;
+        let name = written.trim();
         if !crate::compile::is_qname(name) || (name == "xmlns" && namespace.is_none()) {
             return Err(self.fail(place, format!("\"{name}\" is not the name of an attribute")));
         }
-        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        let prefix = name.split_once(':').map_or("", |(prefix, _)| prefix);
         let uri = match namespace {
             Some(namespace) => self.namespace_of(namespace, "XTDE0865", focus, frame, place)?,
             None if prefix.is_empty() => Cow::Borrowed(""),
@@ -173,8 +160,7 @@ impl Engine<'_> {
                 None => return Err(self.fail(place, format!("the prefix \"{prefix}\" is not declared"))),
             },
         };
-        let prefix = if uri.is_empty() || prefix == "xmlns" { "" } else { prefix };
-        Ok((prefix.to_owned(), uri.into_owned(), local.to_owned()))
+        Ok(AttributeName { written, uri })
     }
 
     /// The namespace that an instruction computes; `code`: of the error where it is not a URI, from 2.0 on.
@@ -236,6 +222,24 @@ impl Engine<'_> {
     }
 }
 
+/// The name of an attribute that was computed.
+pub(super) struct AttributeName<'t> {
+    /// A qualified name, perhaps with white space around it.
+    written: Cow<'t, str>,
+    uri: Cow<'t, str>,
+}
+
+impl AttributeName<'_> {
+    /// Prefix, namespace and local name. Without a namespace there is no prefix, and `xmlns` is none.
+    pub(super) fn parts(&self) -> (&str, &str, &str) {
+        let name = self.written.trim();
+        let (prefix, local) = name.split_once(':').unwrap_or(("", name));
+        let prefix = if self.uri.is_empty() || prefix == "xmlns" { "" } else { prefix };
+        (prefix, &self.uri, local)
+    }
+}
+
+/// The namespace of a prefix.
 pub(super) fn lookup<'s>(scope: &'s Scope, prefix: &str) -> Option<&'s str> {
     if prefix == "xml" {
         return Some(xml::XML_NS);

@@ -33,10 +33,10 @@ impl<'e> Engine<'e> {
                 out.text(&text, false);
             }
             Version2::Attribute { name, namespace, scope, content } => {
-                let (prefix, uri, local) =
-                    self.attribute_name(name, namespace.as_ref(), scope, focus, frame, place)?;
+                let name = self.attribute_name(name, namespace.as_ref(), scope, focus, frame, place)?;
                 let text = self.content(content, focus, frame, place)?;
-                self.put_attribute(&prefix, &uri, &local, &text, place, out)?;
+                let (prefix, uri, local) = name.parts();
+                self.put_attribute(prefix, uri, local, &text, place, out)?;
             }
             Version2::Comment { content } => {
                 let text = self.content(content, focus, frame, place)?;
