@@ -10,7 +10,7 @@ use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
     KeyValue, Mediator, Moves, Need, Page, Step, Values,
 };
-use message::{Envelope, SoapVersion, Value};
+use message::{Envelope, SoapVersion, Value, XmlValue};
 use std::sync::Arc;
 
 /// `<dataServiceCall serviceName="…"><source/><operations/><target/></dataServiceCall>`
@@ -33,7 +33,7 @@ const PAGE: Page = Page {
 With the source `body`, the body of the message is the request, as a client would send it; with `inline`, the `operations` are. Several operations (`batch`,
 `request-box`) are committed as a whole or not at all.
 
-The answer replaces the body, in the form that the message has (JSON stays JSON), or becomes a property of default scope. An operation
+The answer replaces the body, in the form that the message has (JSON stays JSON), or becomes a property of default scope, which is XML. An operation
 without an answer changes neither. Where the data service would answer with a `DataServiceFault`, the flow faults, with the text of that in ERROR_DETAIL.
 
 The step waits without holding a worker.",
@@ -190,7 +190,11 @@ fn collect(
         let name = child.attr("name").unwrap_or_default().trim().to_owned();
         // An unknown service is reported already.
         if let Some(data_service) = compiler.configuration.data_services.get(service) {
-            let names: Vec<String> = data_service.operations.iter().map(|o| o.name.value.clone()).collect();
+            let names = data_service.operations.iter().flat_map(|operation| match &operation.method {
+                None => vec![operation.name.value.trim().to_owned()],
+                Some(method) => crate::compile::request_names(method, &operation.name),
+            });
+            let names: Vec<String> = names.collect();
             if !child.is("operation") || !names.contains(&name) {
                 let found = Diagnostic::warning(
                     "unknown-query",
@@ -288,7 +292,16 @@ impl Mediator for DataServiceCall {
             match &self.property {
                 Some(name) => {
                     if let Some(name) = name.resolve(context)? {
-                        context.properties.set(name, Value::from(text()));
+                        let size = bytes.len();
+                        let set = move |context: &mut Context| {
+                            let document = xml::Document::parse(bytes, &xml::ParseOptions::default())
+                                .map_err(|error| Fault::new(format!("the answer is not XML: {error}")))?;
+                            let nodes = document.document_element().into_iter().collect();
+                            let value = XmlValue { document: Arc::new(document), nodes };
+                            context.properties.set(name, Value::Xml(Arc::new(value)));
+                            Ok(())
+                        };
+                        flow::compute::by_size(context, size, set).await?;
                     }
                 }
                 None if json => context.payload.set_json(&text())?,

@@ -26,9 +26,9 @@ impl Ask {
     pub fn is_rdf(&self, service: &Service) -> bool {
         match self {
             Ask::One(at, _) => service.is_rdf(*at),
-            // The responses in a box are dropped.
+            // The responses in a batch are dropped, and those in a box but for the last one.
             Ask::Batch(..) => false,
-            Ask::Box(all) => all.iter().any(|ask| ask.is_rdf(service)),
+            Ask::Box(all) => all.last().is_some_and(|ask| ask.is_rdf(service)),
         }
     }
 

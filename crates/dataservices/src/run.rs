@@ -137,24 +137,37 @@ impl Run {
         Ok(answered)
     }
 
-    /// Runs several operations; those with responses are written into one element.
+    /// Runs several operations. As in WSO2, the response is that of the last one, in an element of its own.
     async fn several(&mut self, all: &[Ask]) -> Result<bool, Trouble> {
-        const AROUND: &str = "DATA_SERVICE_RESPONSE";
+        const AROUND: &str = "DATA_SERVICE_REQUEST_BOX_RESPONSE";
+        let Some((last, before)) = all.split_last() else { return Ok(false) };
+        for ask in before {
+            let writer = self.unheard();
+            let done = self.boxed(ask).await;
+            self.writer = writer;
+            done?;
+        }
         let namespace: Arc<str> = Arc::from(config::DATA_SERVICE_NAMESPACE);
         self.writer.start(AROUND, &namespace);
         self.writer.started();
-        let mut answered = false;
-        for ask in all {
-            answered |= match ask {
-                Ask::One(at, givens) => self.operation(*at, givens).await?,
-                Ask::Batch(at, all) => self.batch(*at, all).await?,
-                Ask::Box(_) => {
-                    return Err(Trouble::new(code::UNKNOWN, "a request_box cannot be in another one"));
-                }
-            };
-        }
+        self.boxed(last).await?;
         self.writer.end_element(AROUND);
-        Ok(answered)
+        Ok(true)
+    }
+
+    /// Runs what is in a request box.
+    async fn boxed(&mut self, ask: &Ask) -> Result<bool, Trouble> {
+        match ask {
+            Ask::One(at, givens) => self.operation(*at, givens).await,
+            Ask::Batch(at, all) => self.batch(*at, all).await,
+            Ask::Box(_) => Err(Trouble::new(code::UNKNOWN, "a request_box cannot be in another one")),
+        }
+    }
+
+    /// What is written from now on goes nowhere. The writer before.
+    fn unheard(&mut self) -> Writer {
+        let pipe = Pipe::new(usize::MAX);
+        std::mem::replace(&mut self.writer, Writer::new(Form::Xml, pipe, Some(self.terms.collected)))
     }
 
     async fn batch(&mut self, at: usize, all: &[Givens]) -> Result<bool, Trouble> {
@@ -162,9 +175,7 @@ impl Run {
         let operation: &Operation = &service.operations[at];
         for givens in all {
             // As in WSO2, the responses of a batch are dropped.
-            let pipe = Pipe::new(usize::MAX);
-            let form = Writer::new(Form::Xml, pipe, Some(self.terms.collected));
-            let writer_before = std::mem::replace(&mut self.writer, form);
+            let writer_before = self.unheard();
             let done =
                 self.call(&operation.call, Scope { parameters: givens, row: None, numbers: false }, 0).await;
             self.writer = writer_before;

@@ -226,8 +226,9 @@ fn promises(properties: &str, dialect: &str) {
     );
     assert!(
         boxed.status == 200
-            && boxed.body.contains("<DATA_SERVICE_RESPONSE")
-            && boxed.body.contains("SUCCESSFUL"),
+            && boxed.body.contains("<DATA_SERVICE_REQUEST_BOX_RESPONSE")
+            && !boxed.body.contains("SUCCESSFUL")
+            && boxed.body.contains("<Item id=\"1\">"),
         "{boxed:?}"
     );
     let boxed = soap(&tested, "<request_box><order><id>6</id><item>2</item></order><wrong/></request_box>");
@@ -1232,13 +1233,49 @@ fn flows_ask_without_http() {
         <operation name='add'><param name='a' value='1'/></operation><operation name='add'><param name='a' expression='//n'/></operation></operations></dataServiceCall>\
         <dataServiceCall serviceName='Shop'><source type='inline'/><operations type='single'><operation name='sum'/></operations><target type='property' name='sum'/></dataServiceCall>\
         <dataServiceCall serviceName='Shop'><source type='body'/><target type='body'/></dataServiceCall>\
-        <property name='Sum' expression='$ctx:sum' scope='transport'/><respond/></inSequence></target></proxy>";
+        <property name='Sum' expression='$ctx:sum' scope='transport'/><property name='S' expression=\"$ctx:sum//*[local-name()='s']\" scope='transport'/><respond/></inSequence></target></proxy>";
     let tested = tested("", &memory("flows"), &inside, flow);
     assert!(tested.found.is_empty(), "{:?}", tested.found);
     let response =
         ask(&tested, "POST", "/services/P", &[("Content-Type", "application/xml")], "<sum><n>41</n></sum>");
     assert!(response.status == 200 && response.body.contains("<s>42</s>"), "{response:?}");
     assert!(response.headers.get("Sum").is_some_and(|sum| sum.contains("<s>42</s>")), "{response:?}");
+    assert_eq!(response.headers.get("S"), Some("42"), "the property is XML");
+}
+
+/// WSO2 names the requests for resources in small letters, and answers a box with what the last one says.
+#[test]
+fn the_answer_to_a_box_is_that_of_the_last_request() {
+    let inside = [
+        query(
+            "one",
+            "select :A a",
+            "<param name='A' sqlType='INTEGER'/><result element='R'><element name='a' column='a' xsdType='integer'/></result>",
+        ),
+        query("none", "create table if not exists t (a integer)", ""),
+        format!("<resource path='Items/{{A}}' method='GET'>{}</resource>", call("one", &["A"])),
+        format!("<resource path='Items' method='POST'>{}</resource>", call("none", &[])),
+    ]
+    .concat();
+    let flow = "<proxy name='P'><target><inSequence><dataServiceCall serviceName='Shop'><source type='inline'/>\
+        <operations type='request-box'><operation name='_postitems'/><operation name='_getitems_a'><param name='A' value='7'/></operation>\
+        </operations></dataServiceCall><respond/></inSequence></target></proxy>";
+    let tested = tested("enableBoxcarring='true'", &memory("boxes"), &inside, flow);
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+    for (requests, wanted) in [
+        (r#""_getitems_a":{"A":1},"_getItems_A":{"A":2}"#, r#"{"R":{"a":2}}"#),
+        (r#""_postitems":{},"_getitems_a":{"A":3}"#, r#"{"R":{"a":3}}"#),
+        (r#""_getitems_a":{"A":3},"_postitems":{}"#, "{}"),
+    ] {
+        let answer = json(&tested, "POST", "request_box", &format!(r#"{{"request_box":{{{requests}}}}}"#));
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert_eq!(answer.body, format!(r#"{{"DATA_SERVICE_REQUEST_BOX_RESPONSE":{wanted}}}"#), "{requests}");
+    }
+    let called = ask(&tested, "POST", "/services/P", &[("Content-Type", "application/xml")], "<a/>");
+    assert!(
+        called.body.contains("DATA_SERVICE_REQUEST_BOX_RESPONSE") && called.body.contains("<a>7</a>"),
+        "{called:?}"
+    );
 }
 
 /// As every key that leads nowhere: a warning when the configuration loads, a fault of the message that needs it.

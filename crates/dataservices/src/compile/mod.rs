@@ -285,19 +285,14 @@ fn compile_operation(
                 compiler.error("bad-value", message, method.span, "expected GET, POST, PUT, DELETE or PATCH");
                 return None;
             }
-            let lower = word.to_ascii_lowercase();
             let path = path.trim_matches('/');
-            let plain: String = path.chars().filter(|c| !matches!(c, '{' | '}')).map(underscored).collect();
-            let full: String = path.chars().map(underscored).collect();
             let segments = path.split('/').filter(|part| !part.is_empty()).map(|part| {
                 match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
                     Some(name) => Segment::Variable(name.to_owned()),
                     None => Segment::Literal(part.to_owned()),
                 }
             });
-            let names =
-                vec![format!("_{lower}{plain}"), format!("_{lower}_{plain}"), format!("_{lower}{full}")];
-            (format!("{word} {path}"), names, Some((word, segments.collect())))
+            (format!("{word} {path}"), request_names(&word, path), Some((word, segments.collect())))
         }
     };
     Some(Operation {
@@ -311,6 +306,21 @@ fn compile_operation(
     })
 }
 
-fn underscored(c: char) -> char {
-    if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '_' }
+/// What a request for a resource is called in a body: `_getitems_name` for GET `Items/{Name}`. WSO2 writes it in small
+/// letters; those of the path are as good.
+pub(crate) fn request_names(method: &str, path: &str) -> Vec<String> {
+    let underscored = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '_' };
+    let method = method.trim().to_ascii_lowercase();
+    let path = path.trim().trim_matches('/');
+    let mut names = Vec::new();
+    for path in [path.to_ascii_lowercase(), path.to_owned()] {
+        let plain: String = path.chars().filter(|c| !matches!(c, '{' | '}')).map(underscored).collect();
+        let full: String = path.chars().map(underscored).collect();
+        for name in [format!("_{method}{plain}"), format!("_{method}_{plain}"), format!("_{method}{full}")] {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
 }
