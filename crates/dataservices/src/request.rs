@@ -6,7 +6,7 @@ use crate::plan::{Operation, Segment, Service};
 use crate::value::{Given, Givens};
 use flow::{Client, Context, Fault};
 use message::{Envelope, Kind, PayloadError};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind};
 
@@ -251,12 +251,7 @@ pub(crate) fn of_json(
     if let Some((name, inside)) = only {
         if name == BOX && service.boxcarring {
             let Value::Object(inside) = inside else { return wrong("the request_box is not a JSON object") };
-            let mut all = Vec::new();
-            for (name, value) in inside {
-                let single = Value::Object([(name.clone(), value.clone())].into_iter().collect());
-                all.extend(of_json(service, None, false, &single)?);
-            }
-            return Ok(Some(Ask::Box(all)));
+            return boxed(service, inside).map(|all| Some(Ask::Box(all)));
         }
         let is_batch = service.batch && (batch || name.ends_with(BATCH));
         let stem = if is_batch { name.strip_suffix(BATCH).unwrap_or(name) } else { name };
@@ -281,13 +276,43 @@ pub(crate) fn of_json(
             }
             (Value::Object(inside), Some(at)) => return Ok(Some(Ask::One(at, members(inside)))),
             (Value::Object(_), None) => return Err(unknown(name)),
+            // The member around the parameters of a resource begins with an underscore, that of an operation has its name.
+            (Value::Array(_), Some(at)) if name.starts_with('_') || service.operation(stem) == Some(at) => {
+                return wrong("an array is not the parameters of one request: a batch has several");
+            }
             _ => {}
         }
     }
     Ok(at.map(|at| Ask::One(at, members(root))))
 }
 
-fn members(object: &serde_json::Map<String, Value>) -> Givens {
+/// The requests of a box. As in XML, where an element is repeated, an operation may come several times: as an array.
+fn boxed(service: &Service, inside: &Map<String, Value>) -> Result<Vec<Ask>, Trouble> {
+    let mut all = Vec::new();
+    for (name, value) in inside {
+        let requests = match value {
+            Value::Array(requests) => requests.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        for request in requests {
+            let parameters = match request {
+                // What an empty element is in JSON.
+                Value::Null => Value::Object(Map::new()),
+                Value::String(text) if text.is_empty() => Value::Object(Map::new()),
+                Value::Object(_) => request.clone(),
+                _ => {
+                    let why = format!("the parameters of `{name}` in the request_box are not a JSON object");
+                    return Err(Trouble { status: 400, ..Trouble::new(code::PARAMETERS, why) });
+                }
+            };
+            let single = Value::Object([(name.clone(), parameters)].into_iter().collect());
+            all.extend(of_json(service, None, false, &single)?);
+        }
+    }
+    Ok(all)
+}
+
+fn members(object: &Map<String, Value>) -> Givens {
     fn text(value: &Value) -> Option<String> {
         match value {
             Value::Null => None,

@@ -233,9 +233,27 @@ fn promises(properties: &str, dialect: &str) {
     );
     let boxed = soap(&tested, "<request_box><order><id>6</id><item>2</item></order><wrong/></request_box>");
     assert_eq!(boxed.status, 500);
+    // In JSON an operation that comes several times is an array. Nothing in a box is passed over.
+    let boxed = r#"{"request_box":{"done":[{"id":7,"item":2},{"id":8,"item":2}],"orders":null}}"#;
+    let boxed = json(&tested, "POST", "request_box", boxed);
+    assert!(boxed.status == 200 && boxed.body.contains("SUCCESSFUL"), "{boxed:?}");
+    for wrong in [r#"[{"id":9,"item":1},2]"#, r#""9""#, r#"[[{"id":9,"item":1}]]"#] {
+        let refused =
+            json(&tested, "POST", "request_box", &format!(r#"{{"request_box":{{"done":{wrong}}}}}"#));
+        assert!(refused.status == 400 && refused.body.contains("`done`"), "{wrong}: {refused:?}");
+    }
+    let several = json(&tested, "POST", "items", r#"{"_postitems":[{"name":"b1"},{"name":"b2"}]}"#);
+    assert!(several.status == 400 && several.body.contains("a batch has several"), "{several:?}");
     let orders = get(&tested, "orders");
     let order = |id: u32, item: &str| format!("<Order><id>{id}</id><Items>{item}</Items></Order>");
-    let wanted = [order(1, &whole[3]), order(2, &whole[0]), order(5, &whole[1])].concat();
+    let wanted = [
+        order(1, &whole[3]),
+        order(2, &whole[0]),
+        order(5, &whole[1]),
+        order(7, &whole[1]),
+        order(8, &whole[1]),
+    ]
+    .concat();
     assert_eq!(orders.body, format!("<Orders xmlns=\"http://ws.wso2.org/dataservice\">{wanted}</Orders>"));
     let orders = get_json(&tested, "orders");
     assert!(
