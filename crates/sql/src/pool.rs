@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// The pools of the process, by their settings: the same settings give the same pool, also after a reload. A pool that nobody
@@ -67,6 +68,8 @@ pub struct Pool {
     doubts: AtomicU64,
     /// A connection was returned or closed.
     returned: Notify,
+    /// The server's numbers of connections that were closed while a statement ran on them, until that is ended.
+    ending: Mutex<Vec<u64>>,
 }
 
 struct Idle {
@@ -163,6 +166,7 @@ impl Pool {
             health: Mutex::default(),
             doubts: AtomicU64::new(0),
             returned: Notify::new(),
+            ending: Mutex::default(),
             source,
         }
     }
@@ -363,18 +367,68 @@ impl Pool {
 
 impl Pool {
     /// Closes a connection in an unknown state. A database in memory would be lost with it: there the running statement is cancelled,
-    /// and the transaction rolled back.
-    fn give_up(&self, connection: Connection, made: Instant) {
+    /// and the transaction rolled back. `is_busy`: a statement was running.
+    fn give_up(self: &Arc<Pool>, connection: Connection, made: Instant, is_busy: bool) {
         if self.source.target.is_in_memory() {
             connection.abandon();
             self.give_back(connection, made);
         } else {
             self.counts.closed.fetch_add(1, Relaxed);
+            let number = connection.number().filter(|_| is_busy);
             drop(connection);
             self.returned.notify_one();
+            if let Some(number) = number {
+                self.end(number);
+            }
+        }
+    }
+
+    /// Ends the statement of a connection that was closed, over another connection: MySQL would run it to its end, and each message that is given up would
+    /// leave one behind, beyond the limit of this pool.
+    fn end(self: &Arc<Pool>, number: u64) {
+        let Ok(runtime) = Handle::try_current() else { return };
+        let mut ending = lock(&self.ending);
+        if ending.len() < MOST_ENDING {
+            ending.push(number);
+        }
+        // The others are ended by whoever ends the first one.
+        if ending.len() == 1 {
+            let pool = Arc::clone(self);
+            runtime.clone().spawn_blocking(move || runtime.block_on(pool.end_all()));
+        }
+    }
+
+    async fn end_all(&self) {
+        let timeout = self.source.options.connect_timeout.min(Duration::from_secs(5));
+        let mut helper = within(timeout, Connection::open(&self.source), || late(self, timeout)).await;
+        loop {
+            let number = lock(&self.ending).first().copied();
+            let ended = match (&mut helper, number) {
+                (Ok(helper), Some(number)) => {
+                    let kill = format!("KILL {number}");
+                    within(timeout, helper.execute(&kill), || late(self, timeout)).await
+                }
+                (Err(error), _) => Err(error.clone()),
+                (_, None) => return,
+            };
+            if let Err(error) = ended {
+                // Mostly the connection is gone by itself.
+                tracing::debug!(target: "busbar::sql", "data source {}: a statement that was given up may run on: {}", self.name, error.detail());
+            }
+            let mut ending = lock(&self.ending);
+            match helper {
+                Ok(_) => _ = ending.remove(0),
+                Err(_) => ending.clear(),
+            }
+            if ending.is_empty() {
+                return;
+            }
         }
     }
 }
+
+/// Most statements that wait to be ended.
+const MOST_ENDING: usize = 1000;
 
 /// A lent connection. Dropping it returns it; during a statement or a transaction it is closed.
 pub struct Lease {
@@ -394,7 +448,7 @@ impl Drop for Lease {
             Some(connection) if !self.is_busy && !self.in_transaction => {
                 self.pool.give_back(connection, self.made)
             }
-            Some(connection) => self.pool.give_up(connection, self.made),
+            Some(connection) => self.pool.give_up(connection, self.made, self.is_busy),
             None => {}
         }
     }
@@ -533,7 +587,7 @@ impl Lease {
     /// Closes the connection.
     fn close(&mut self) {
         if let Some(connection) = self.connection.take() {
-            self.pool.give_up(connection, self.made);
+            self.pool.give_up(connection, self.made, self.is_busy);
         }
         self.in_transaction = false;
         self.is_busy = false;

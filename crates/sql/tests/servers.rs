@@ -509,6 +509,21 @@ fn sleep(server: &Server, seconds: u32) -> String {
     }
 }
 
+/// Waits until the server has ended the statements that were given up.
+async fn nothing_runs(pool: &Arc<Pool>, server: &Server) {
+    let count = if server.scheme == "postgresql" {
+        "select count(*) from pg_stat_activity where state = 'active' and query like 'select pg_sleep%'"
+    } else {
+        "select count(*) from information_schema.processlist where info like 'select sleep%'"
+    };
+    let mut lease = pool.get().await.unwrap();
+    let began = Instant::now();
+    while all(&mut lease, count, &[]).await.unwrap() != [[Value::Integer(0)]] {
+        assert!(began.elapsed() < Duration::from_secs(15), "the server still works for nobody");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
 /// Limits and deadlines of pools.
 fn limits(server: &Server) {
     run(async {
@@ -536,6 +551,7 @@ fn limits(server: &Server) {
         drop(lease);
         let closed = pool.status().opened.1;
         assert!(closed >= 1);
+        nothing_runs(&pool, server).await;
 
         // A message that is given up: the same.
         let mut lease = pool.get().await.unwrap();
@@ -547,6 +563,7 @@ fn limits(server: &Server) {
         let mut lease = pool.get().await.unwrap();
         assert_eq!(all(&mut lease, "select 1", &[]).await.unwrap(), [[Value::Integer(1)]]);
         drop(lease);
+        nothing_runs(&pool, server).await;
         assert_eq!((pool.status().in_use, pool.status().waiting), (0, 0));
         // The server has no more connections than that: what it says, and it works when others are closed.
         let crowd =

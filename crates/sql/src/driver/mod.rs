@@ -202,6 +202,14 @@ impl Connection {
         }
     }
 
+    /// The number by which another connection can end this one's statement, where the server does not do that itself when this one is closed.
+    pub fn number(&self) -> Option<u64> {
+        match self {
+            Connection::MySql(session) => session.number,
+            _ => None,
+        }
+    }
+
     /// Whether the connection works.
     pub async fn ping(&mut self) -> Result<(), Error> {
         match self {

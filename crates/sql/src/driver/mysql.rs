@@ -24,6 +24,8 @@ pub(crate) struct Session {
     truths: bool,
     /// Most bytes of a value.
     longest: usize,
+    /// The server's number of the connection, if it says one.
+    pub number: Option<u64>,
 }
 
 impl Session {
@@ -42,9 +44,12 @@ impl Session {
         for statement in first {
             connection.execute(AssertSqlSafe(statement)).await.map_err(unavailable)?;
         }
+        // Without it a statement that is given up runs on; everything else works.
+        let number = connection.fetch_one("SELECT CAST(CONNECTION_ID() AS UNSIGNED)").await;
+        let number = number.and_then(|row| row.try_get(0)).ok();
         let truths =
             source.target.option("tinyInt1isBit").is_none_or(|value| !value.eq_ignore_ascii_case("false"));
-        Ok(Session { connection, columns: Arc::default(), truths, longest: source.options.longest })
+        Ok(Session { connection, columns: Arc::default(), truths, longest: source.options.longest, number })
     }
 
     pub async fn run(

@@ -62,6 +62,11 @@ impl Session {
         }
         // A pooler between the server and its clients may run each statement on another connection.
         let unprepared = source.target.option("prepareThreshold").is_some_and(|value| value.trim() == "0");
+        if !unprepared {
+            // The server ends the statement of a connection that was closed; else it would notice that only when it has the answer. Servers before
+            // version 14, and on some systems, do not know this, and run such a statement to its end.
+            let _ = connection.execute("SET client_connection_check_interval = '1s'").await;
+        }
         Ok(Session {
             connection,
             columns: Arc::default(),
