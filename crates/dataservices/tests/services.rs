@@ -236,7 +236,7 @@ fn promises(properties: &str, dialect: &str) {
     // In JSON an operation that comes several times is an array. Nothing in a box is passed over.
     let boxed = r#"{"request_box":{"done":[{"id":7,"item":2},{"id":8,"item":2}],"orders":null}}"#;
     let boxed = json(&tested, "POST", "request_box", boxed);
-    assert!(boxed.status == 200 && boxed.body.contains("SUCCESSFUL"), "{boxed:?}");
+    assert!(boxed.status == 200 && boxed.body.contains(r#"{"id":8,"#), "{boxed:?}");
     for wrong in [r#"[{"id":9,"item":1},2]"#, r#""9""#, r#"[[{"id":9,"item":1}]]"#] {
         let refused =
             json(&tested, "POST", "request_box", &format!(r#"{{"request_box":{{"done":{wrong}}}}}"#));
