@@ -591,6 +591,8 @@ pub fn bound_memory(settings: &Settings) {
     let most = settings.limits.memory.map_or_else(crate::memory::half, |size| size.0);
     // 0 means no limit.
     message::memory::set_most(if most == 0 { usize::MAX } else { most });
+    // What computes makes more than messages hold, and ends before the system ends the process.
+    meter::memory::set_most(crate::memory::resident(), crate::memory::addresses());
 }
 
 /// Who is traced, and for whom the wire log is on, from the start.

@@ -8,10 +8,19 @@ const UNKNOWN: usize = 1 << 30;
 /// Half of the memory that the process may have, in bytes: the least of what its cgroup, its
 /// address space (`ulimit -v`) and the machine have.
 pub fn half() -> usize {
+    [resident(), addresses()].into_iter().flatten().min().map_or(UNKNOWN, |bytes| bytes / 2)
+}
+
+/// What its cgroup and the machine have, in bytes.
+pub fn resident() -> Option<usize> {
     let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| of_machine(&text));
     let group = std::fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| of_group(&text));
-    let space = std::fs::read_to_string("/proc/self/limits").ok().and_then(|text| of_address_space(&text));
-    [machine, group, space].into_iter().flatten().min().map_or(UNKNOWN, |bytes| bytes / 2)
+    [machine, group].into_iter().flatten().min()
+}
+
+/// Its address space (`ulimit -v`), in bytes.
+pub fn addresses() -> Option<usize> {
+    std::fs::read_to_string("/proc/self/limits").ok().and_then(|text| of_address_space(&text))
 }
 
 /// `MemTotal` of `/proc/meminfo`.

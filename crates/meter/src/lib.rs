@@ -11,6 +11,7 @@
 //! What is left is kept per thread, so that no engine has to hand it along. A run that goes on in another thread takes its
 //! bounds with it ([`carry`]).
 
+pub mod memory;
 pub mod regex;
 
 use std::cell::{Cell, RefCell};
@@ -29,6 +30,8 @@ pub enum Stop {
     Late(Duration),
     /// Nobody waits for it any more.
     Cancelled,
+    /// The process has nearly all the memory that it may have.
+    Full,
 }
 
 impl fmt::Display for Stop {
@@ -41,6 +44,7 @@ impl fmt::Display for Stop {
             Stop::Late(time) => {
                 write!(out, "it ran longer than {} s (limits.script_time)", time.as_secs_f64())
             }
+            Stop::Full => out.write_str("there is no memory left for it"),
             Stop::Cancelled => out.write_str("nobody waits for the result any more"),
         }
     }
@@ -80,6 +84,8 @@ enum Bounds {
         before: Duration,
         /// The clock begins with the first look, so that short runs never read it.
         began: Option<Instant>,
+        /// When it looked at the memory of the process, after the beginning.
+        looked: Duration,
         /// There is a flag that ends it: [`CANCEL`].
         cancellable: bool,
     },
@@ -135,10 +141,18 @@ fn look() -> Result<(), Stop> {
             (None, Bounds::None) => None,
             (None, Bounds::Units) => Some(Stop::Long),
             (None, Bounds::Time { cancellable: true, .. }) if is_flagged() => Some(Stop::Cancelled),
-            (None, Bounds::Time { time, before, began, .. }) => {
+            (None, Bounds::Time { time, before, began, looked, .. }) => {
                 let now = Instant::now();
-                let began = *began.get_or_insert(now);
-                (now.duration_since(began) + *before > *time).then_some(Stop::Late(*time))
+                let taken = now.duration_since(*began.get_or_insert(now));
+                let look = taken.saturating_sub(*looked) > memory::PAUSE;
+                if taken + *before > *time {
+                    Some(Stop::Late(*time))
+                } else if look && memory::is_full() {
+                    Some(Stop::Full)
+                } else {
+                    *looked = if look { taken } else { *looked };
+                    None
+                }
             }
         };
         let left = match (stop, bounds) {
@@ -195,7 +209,13 @@ impl Run {
     /// A run of that time at most.
     #[inline]
     pub fn within(time: Duration) -> Run {
-        let bounds = Bounds::Time { time, before: Duration::ZERO, began: None, cancellable: false };
+        let bounds = Bounds::Time {
+            time,
+            before: Duration::ZERO,
+            began: None,
+            looked: Duration::ZERO,
+            cancellable: false,
+        };
         Run::begin(bounds, STRIDE)
     }
 
@@ -280,7 +300,13 @@ pub fn within_rest<T>(
     cancel: Option<&Cancel>,
     work: impl FnOnce() -> T,
 ) -> (T, Used) {
-    let bounds = Bounds::Time { time, before: *used, began: None, cancellable: cancel.is_some() };
+    let bounds = Bounds::Time {
+        time,
+        before: *used,
+        began: None,
+        looked: Duration::ZERO,
+        cancellable: cancel.is_some(),
+    };
     let work = || {
         let result = work();
         if let Bounds::Time { began: Some(began), .. } = CURRENT.with(|current| current.bounds.get()) {

@@ -64,6 +64,15 @@ pub(crate) fn grown(bytes: usize, span: Span) -> Result<(), Fault> {
     spend_bytes(bytes)
 }
 
+/// Adds a part to a string, as long as that is not too long.
+pub(crate) fn push_part(out: &mut String, part: &str, span: Span) -> Result<(), Fault> {
+    if out.len() + part.len() > MAX_STRING {
+        return grown(out.len() + part.len(), span);
+    }
+    out.push_str(part);
+    spend_bytes(part.len())
+}
+
 /// The context of one operation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frame {

@@ -6,7 +6,7 @@ use super::{array_value, bounded};
 use crate::atomic::Atomic;
 use crate::context::Context;
 use crate::error::Span;
-use crate::eval::{Eval, Fault, Frame, fault, spend};
+use crate::eval::{Eval, Fault, Frame, fault, grown, spend};
 use crate::items::{Body, Code, FunctionItem, Map, Seen, Signature, TooDeep};
 use crate::plan::Op;
 use crate::value::{DocId, Item, Node, Value};
@@ -147,10 +147,14 @@ impl<'a> Eval<'a> {
             Body::Entry(entry, seen) => {
                 let run =
                     |at: Frame| (entry.run)(&Call { eval: self, args: &args, at, span, name: entry.name });
-                match seen.as_ref().and_then(|seen| Some((seen.item.clone()?, seen))) {
+                let value = match seen.as_ref().and_then(|seen| Some((seen.item.clone()?, seen))) {
                     Some((item, seen)) => self.with_item(item, seen.position, seen.size, run)?,
                     None => run(nowhere())?,
+                };
+                if let Value::String(text) = &value {
+                    grown(text.len(), span)?;
                 }
+                value
             }
             Body::Cast(ty) => {
                 let call = Call { eval: self, args: &args, at: nowhere(), span, name: ty.name };

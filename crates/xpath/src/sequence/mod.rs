@@ -631,7 +631,12 @@ impl<'a> Eval<'a> {
             }
             Seq::Regex(entry, regex, args) => {
                 let args = args.iter().map(|a| self.value(a, at)).collect::<Result<Vec<_>, _>>()?;
-                functions::with_regex(&Call { eval: self, args: &args, at, span, name: entry.name }, regex)?
+                let call = Call { eval: self, args: &args, at, span, name: entry.name };
+                let value = functions::with_regex(&call, regex)?;
+                if let Value::String(text) = &value {
+                    grown(text.len(), span)?;
+                }
+                value
             }
             Seq::Quantified { .. }
             | Seq::General(..)

@@ -269,6 +269,7 @@ pub(super) fn written(c: &Call<'_, '_>, value: &Value, params: &Params) -> Resul
                 if at > 0 {
                     out.push_str(separator);
                 }
+                not_too_long(c, &out)?;
                 adaptive(c, &item, params, &mut out)?;
             }
             Ok(out)
@@ -299,13 +300,15 @@ fn markup(c: &Call<'_, '_>, value: &Value, params: &Params) -> Result<String, Fa
     let mut items = Vec::new();
     flat(c, value, &mut items)?;
     let mut doc = Document::new();
-    let mut text = false;
+    let (mut text, mut separators) = (false, 0);
     for (at, item) in items.into_iter().enumerate() {
         if at > 0
             && let Some(separator) = &params.item_separator
         {
             doc.append_text(Document::ROOT, separator);
             text = false;
+            separators += separator.len();
+            crate::eval::grown(separators, c.span)?;
         }
         match item {
             Item::Atomic(atom) if atom.is_function() => return wrong("a function"),

@@ -3,15 +3,13 @@
 use super::{Answer, Call, Entry, Looks, row, text_value};
 use crate::atomic::Atomic;
 use crate::collation::Collation;
+use crate::eval::push_part;
 use crate::functions as text;
 use crate::regex::{Regex, RegexError};
 use crate::value::{Item, Type, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 use unicode_normalization::UnicodeNormalization;
-
-/// Longest string that a function builds, in bytes.
-const MAX_TEXT: usize = 1 << 28;
 
 #[rustfmt::skip]
 pub(super) const TABLE: &[Entry] = &[
@@ -106,7 +104,7 @@ fn concat(c: &Call<'_, '_>) -> Answer {
     let mut out = String::new();
     for at in 0..c.args.len() {
         if let Some(atom) = c.atom(at)? {
-            out.push_str(&atom.to_text());
+            push_part(&mut out, &atom.to_text(), c.span)?;
         }
     }
     Ok(text_value(out))
@@ -117,14 +115,11 @@ fn string_join(c: &Call<'_, '_>) -> Answer {
     let mut out = String::new();
     for (at, atom) in c.atoms(0)?.iter().enumerate() {
         if at > 0 {
-            out.push_str(&separator);
+            push_part(&mut out, &separator, c.span)?;
         }
         match atom.as_text() {
-            Some(text) => out.push_str(text),
+            Some(text) => push_part(&mut out, text, c.span)?,
             None => return Err(c.wrong(0, "strings", atom)),
-        }
-        if out.len() > MAX_TEXT {
-            return Err(c.fail("FOCH0001", format!("the string is longer than {MAX_TEXT} bytes")));
         }
     }
     Ok(text_value(out))

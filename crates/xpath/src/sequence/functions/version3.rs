@@ -2,6 +2,7 @@
 
 use super::{Answer, Call, Entry, Looks, optional, row, text_value};
 use crate::atomic::Atomic;
+use crate::eval::push_part;
 use crate::value::{Item, Node, NodeSet, Type, Value};
 use std::collections::HashSet;
 use xml::NodeKind;
@@ -12,8 +13,14 @@ pub(super) const TABLE: &[Entry] = &[
     row("tail", 1, 1, Type::Any, Looks::Nowhere, |c| Ok(Value::from_items(c.arg(0).items().skip(1).collect()))),
     row("string-join", 1, 2, Type::String, Looks::Nowhere, |c| {
         let separator = if c.args.len() > 1 { c.required_text(1)? } else { "".into() };
-        let texts: Vec<String> = c.atoms(0)?.iter().map(|atom| atom.to_text().into_owned()).collect();
-        Ok(text_value(texts.join(&separator)))
+        let mut out = String::new();
+        for (at, atom) in c.atoms(0)?.iter().enumerate() {
+            if at > 0 {
+                push_part(&mut out, &separator, c.span)?;
+            }
+            push_part(&mut out, &atom.to_text(), c.span)?;
+        }
+        Ok(text_value(out))
     }),
     row("has-children", 0, 1, Type::Boolean, Looks::Context(1), |c| match c.node_or_context(0)? {
         Some(node) if !node.is_namespace() => Ok(Value::Boolean(c.eval.doc(node.doc)?.first_child(node.id).is_some())),
