@@ -127,6 +127,19 @@ pub(crate) struct Property {
     span: Span,
 }
 
+/// Reports an attribute with another value than these.
+fn one_of(element: &Element, name: &str, words: &[&str], compiler: &mut Compiler<'_>) -> Option<()> {
+    match element.attribute(name) {
+        Some(attribute) if !words.contains(&attribute.value.trim()) => {
+            let message = format!("`{name}` cannot be `{}`", attribute.value.trim());
+            let expected = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+            compiler.error("bad-value", message, attribute.value_span, format!("expected {expected}"));
+            None
+        }
+        _ => Some(()),
+    }
+}
+
 impl Property {
     pub(crate) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Option<Property> {
         let name = compiler.key_value(element, "name")?;
@@ -134,6 +147,10 @@ impl Property {
             let span = element.value_span("name");
             compiler.error("empty-name", "the property has no name", span, "expected a name");
             return None;
+        }
+        // Those of the mediator itself are looked at before; in a group nobody has done so.
+        for (name, words) in [("scope", SCOPES), ("type", TYPES)] {
+            one_of(element, name, words, compiler)?;
         }
         let span = element.start_tag();
         let scope = element.attr("scope").map_or(Some(Scope::Default), |scope| Scope::of(scope.trim()))?;

@@ -95,5 +95,15 @@ mod tests {
         assert!(end.fault().is_some());
         let flow = testing::main(&registry(testing::endpoints), "<propertyGroup><log/></propertyGroup>");
         assert!(flow.reports("`log` has no effect inside of `propertyGroup`"), "{flow:?}");
+        // As by `property` itself.
+        for (wrong, said) in [
+            ("type=\"foo\"", "`type` cannot be `foo`"),
+            ("scope=\"axis\"", "`scope` cannot be `axis`"),
+            ("type=\"INTEGER\"", "`x` is not a whole number of this type"),
+        ] {
+            let text = format!("<propertyGroup><property name='a' value='x' {wrong}/></propertyGroup>");
+            let flow = testing::main(&registry(testing::endpoints), &text);
+            assert!(flow.reports(said), "{flow:?}");
+        }
     }
 }
