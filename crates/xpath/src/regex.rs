@@ -27,7 +27,7 @@ pub struct RegexError {
 /// Longest pattern in bytes.
 const MAX_PATTERN: usize = 1 << 14;
 /// Longest string that a replacement makes, in bytes.
-const MAX_MADE: usize = crate::eval::MAX_STRING;
+const MAX_MADE: usize = 256 << 20;
 /// Deepest nesting of groups.
 const MAX_GROUPS: usize = 100;
 /// Most compiled patterns in the cache of a thread.
