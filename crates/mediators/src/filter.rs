@@ -4,7 +4,7 @@ use config::Element;
 use flow::streaming::{Early, decide};
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
-    ListId, Mediator, Need, Page, Pattern, SequenceRef, Step, Values, Wanted,
+    ListId, Mediator, Need, Page, Pattern, SequenceRef, Step, Values, Wanted, work_out_beside,
 };
 
 /// `<filter xpath="EXPR">` or `<filter source="EXPR" regex="PATTERN">`, with `then` and `else`, or the mediators of
@@ -170,11 +170,22 @@ impl Filter {
         }
     }
 
-    /// The answer of a value that was decided on the arriving body.
+    /// The answer of a value that was decided on the body that has arrived.
     fn early(&self, value: xpath::Value) -> Result<bool, Fault> {
         match &self.condition {
             Condition::Truth(_) => Ok(value.to_boolean()),
             Condition::Match(_, pattern) => Ok(pattern.matches(&flow::streaming::text(&value))?),
+        }
+    }
+
+    /// The same while the body arrives: a match that takes long is no work for the worker.
+    async fn decided(&self, value: xpath::Value, context: &mut Context) -> Result<bool, Fault> {
+        match &self.condition {
+            Condition::Truth(_) => Ok(value.to_boolean()),
+            Condition::Match(_, pattern) => {
+                let (pattern, text) = (pattern.clone(), flow::streaming::text(&value));
+                work_out_beside(context, move || Ok(pattern.matches(&text)?)).await
+            }
         }
     }
 
@@ -232,7 +243,10 @@ impl Mediator for Filter {
         }
         Step::Wait(Box::pin(async move {
             match decide(expression, wanted, context).await? {
-                Early::Decided(value) => self.choose(self.early(value)?, context),
+                Early::Decided(value) => {
+                    let truth = self.decided(value, context).await?;
+                    self.choose(truth, context)
+                }
                 Early::Tree => {
                     context.receive_body().await?;
                     Ok(Flow::Mediate)

@@ -4,8 +4,9 @@ use config::Element;
 use flow::streaming::{Early, decide, decide_now};
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
-    ListId, Mediator, Need, Page, Pattern, Step, Values, Wanted,
+    ListId, Mediator, Need, Page, Pattern, Step, Values, Wanted, work_out_beside,
 };
+use std::sync::Arc;
 
 /// `<switch source="EXPR"><case regex="PATTERN">…</case>+<default>…</default>?</switch>`
 pub const DEFINITION: Definition = Definition {
@@ -61,7 +62,8 @@ unread, so `switch` does not notice an error in it.",
 
 struct Switch {
     source: Expression,
-    cases: Vec<(Pattern, ListId)>,
+    /// Shared with compute threads.
+    cases: Arc<[(Pattern, ListId)]>,
     default: Option<ListId>,
 }
 
@@ -91,17 +93,34 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     for more in defaults {
         compiler.warning("unused", "only the first `default` counts", more.start_tag(), "this never runs");
     }
-    Some(Box::new(Switch { source: source?, cases, default }))
+    Some(Box::new(Switch { source: source?, cases: cases.into(), default }))
+}
+
+/// The list of the first case that matches.
+fn first_match(cases: &[(Pattern, ListId)], value: &str) -> Result<Option<ListId>, Fault> {
+    for (pattern, list) in cases {
+        if pattern.matches(value)? {
+            return Ok(Some(*list));
+        }
+    }
+    Ok(None)
 }
 
 impl Switch {
     fn choose(&self, value: Option<&str>) -> Result<Flow, Fault> {
-        for (pattern, list) in &self.cases {
-            if value.map_or(Ok(false), |value| pattern.matches(value))? {
-                return Ok(Flow::Enter(*list));
-            }
-        }
-        Ok(self.default.map_or(Flow::Next, Flow::Enter))
+        let found = value.map_or(Ok(None), |value| first_match(&self.cases, value))?;
+        Ok(self.entered(found))
+    }
+
+    fn entered(&self, found: Option<ListId>) -> Flow {
+        found.or(self.default).map_or(Flow::Next, Flow::Enter)
+    }
+
+    /// As [`Switch::choose`] while the body arrives: a match that takes long is no work for the worker.
+    async fn decided(&self, value: &xpath::Value, context: &mut Context) -> Result<Flow, Fault> {
+        let (cases, text) = (Arc::clone(&self.cases), flow::streaming::text(value));
+        let found = work_out_beside(context, move || first_match(&cases, &text)).await?;
+        Ok(self.entered(found))
     }
 }
 
@@ -123,15 +142,16 @@ impl Mediator for Switch {
         if self.need() != Need::Prefix {
             return Step::Done(self.mediate(context));
         }
-        let decided = |value: &xpath::Value| self.choose(Some(&flow::streaming::text(value)));
         match decide_now(&self.source, Wanted::Text, context) {
             Err(fault) => return Step::Done(Err(fault)),
-            Ok(Some(Early::Decided(value))) => return Step::Done(decided(&value)),
+            Ok(Some(Early::Decided(value))) => {
+                return Step::Done(self.choose(Some(&flow::streaming::text(&value))));
+            }
             Ok(_) => {}
         }
         Step::Wait(Box::pin(async move {
             match decide(&self.source, Wanted::Text, context).await? {
-                Early::Decided(value) => decided(&value),
+                Early::Decided(value) => self.decided(&value, context).await,
                 Early::Tree => {
                     context.receive_body().await?;
                     Ok(Flow::Mediate)

@@ -7,6 +7,7 @@ use meter::Stop;
 use meter::regex::{Failure, Regex};
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Longest string that a replacement makes, in bytes.
 const MAX_MADE: usize = 256 << 20;
@@ -14,7 +15,7 @@ const MAX_MADE: usize = 256 << 20;
 /// A compiled regular expression that has to match a whole value.
 #[derive(Clone)]
 pub struct Pattern {
-    source: String,
+    source: Arc<str>,
     whole: Regex,
 }
 
@@ -50,7 +51,7 @@ impl Pattern {
         let end = if inline.contains('x') { "\n" } else { "" };
         let source_here = rewritten(source, flags.contains('U'));
         let whole = build(&format!(r"\A(?:(?{inline}:{source_here}{end}))\z"))?;
-        Ok(Pattern { source: source.to_owned(), whole })
+        Ok(Pattern { source: source.into(), whole })
     }
 
     /// The pattern as written.

@@ -149,6 +149,22 @@ pub async fn work_out<T: Send + 'static>(
     in_bounds(result, used)
 }
 
+/// As [`work_out`], for work that reads nothing of the message: its size says nothing about how long that takes.
+///
+/// # Errors
+/// Those of `work`; it took too long; no compute thread was free.
+pub async fn work_out_beside<T: Send + 'static>(
+    context: &mut Context,
+    work: impl Fn() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    let (result, used) = meter::inline(INLINE, &work);
+    if used.stopped.is_none() {
+        return result;
+    }
+    let (result, used) = moved(context, move |_| work()).await?;
+    in_bounds(result, used)
+}
+
 /// What an endpoint works out of a message before it is sent, on this worker, for as long as a step may take.
 ///
 /// # Errors
