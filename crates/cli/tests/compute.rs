@@ -83,6 +83,33 @@ fn long_steps_stand_in_nobodys_way_and_end_with_their_clients() {
     }
 }
 
+/// The value of a filter or a switch is decided while the body arrives: the match is no work for a worker there either.
+#[test]
+fn a_long_match_on_a_body_that_arrives_stands_in_nobodys_way() {
+    // Each place goes back over the whole text.
+    const PATTERN: &str = r"(?:(?:a++)*+c|a)*b";
+    let artifacts = format!(
+        r#"
+<proxy name="Direct"><target><inSequence><respond/></inSequence></target></proxy>
+<proxy name="Filter"><target><inSequence><filter source="//t" regex="{PATTERN}"><then/></filter><respond/></inSequence></target></proxy>
+<proxy name="Switch"><target><inSequence><switch source="//t"><case regex="{PATTERN}"/></switch><respond/></inSequence></target></proxy>"#
+    );
+    let more =
+        ["script_time=600s", "compute_wait=600s", "compute_threads=2"].map(|limit| format!("limits.{limit}"));
+    let set: Vec<&str> = more.iter().flat_map(|setting| ["--set", setting.as_str()]).collect();
+    let bus = Process::run(&configuration("compute-match", &artifacts), &set);
+    // Behind the value there is more, so that it is decided before all has arrived.
+    let body = format!("<r><t>{}</t>{}</r>", "a".repeat(200_000), "<x/>".repeat(100_000));
+    for service in ["Filter", "Switch"] {
+        let begun: Vec<TcpStream> = (0..8).map(|_| begin(bus.http(), service, &body)).collect();
+        for _ in 0..32 {
+            let (status, ..) = ask(bus.http(), "POST", "/services/Direct", b"<a/>").unwrap();
+            assert_eq!(status, 200, "{service}");
+        }
+        drop(begun);
+    }
+}
+
 #[test]
 fn long_steps_fault_at_their_deadline() {
     let bus = Process::run(
