@@ -28,14 +28,15 @@ pub(crate) fn explicit_form(context: &Context) -> Option<(Format, Option<String>
     Some((format, Some(essence)))
 }
 
-/// The form of JSON that a step made on a message of an XML type, or on a form: the type of the message stays. A message without a
-/// type has that of JSON then.
+/// The form of JSON that a step made on a message of an XML type, or on a form: the type of the message stays. A message that came
+/// without a type has that of JSON then; where a step removed the type, the message is written as ever.
 fn made_form(context: &Context) -> Option<(Format, Option<String>)> {
     if !context.payload.is_uncoded() || context.payload.reading().kind != Kind::Json {
         return None;
     }
     let Some(media_type) = context.headers.get("Content-Type").map(MediaType::parse) else {
-        return Some((Format::Json, Some("application/json".to_owned())));
+        let is_typeless = context.inbound.content_type.is_none();
+        return is_typeless.then(|| (Format::Json, Some("application/json".to_owned())));
     };
     let stays = matches!(media_type.kind(), Kind::Xml | Kind::Soap11 | Kind::Soap12 | Kind::Form);
     stays.then(|| (Format::of(media_type.essence, context.is_rest()), Some(media_type.essence.to_owned())))
