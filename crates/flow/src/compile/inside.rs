@@ -1,9 +1,9 @@
 //! What stands inside of a mediator, against what its page says: names, how often, namespaces, text. All of it is ignored when
 //! messages come, so each finding is a warning.
 
-use crate::compile::Compiler;
 use crate::compile::definition::{Children, Definition};
 use crate::compile::page::Inside;
+use crate::compile::{COMMON_ATTRIBUTES, Compiler};
 use config::read::{respell_element, stray_text};
 use config::{Element, SYNAPSE};
 use diagnostics::Diagnostic;
@@ -82,6 +82,7 @@ impl Compiler<'_> {
                         );
                     }
                     seen.push(inside.name());
+                    self.check_attributes(child, inside);
                     self.check_level(&Level {
                         element: child,
                         inside: level.inside,
@@ -96,6 +97,20 @@ impl Compiler<'_> {
                 None if level.mediators && parts => self.ignored(level, child),
                 None if level.closed && level.lists_any() => self.ignored(level, child),
                 None => {}
+            }
+        }
+    }
+
+    /// Names of attributes that have no effect. A part for which the page lists none may be read as a whole by something else.
+    fn check_attributes(&mut self, part: &Element, inside: &Inside) {
+        if inside.attributes.is_empty() {
+            return;
+        }
+        for attribute in part.attributes() {
+            let local = &*attribute.name.local;
+            let is_listed = || inside.attributes.iter().any(|listed| listed.name == local);
+            if attribute.name.namespace.is_empty() && !COMMON_ATTRIBUTES.contains(&local) && !is_listed() {
+                self.unknown_attribute(part, attribute, inside.attributes);
             }
         }
     }

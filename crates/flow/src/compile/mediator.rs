@@ -1,6 +1,6 @@
 //! One mediator: its attributes and children against its definition, then what the definition makes of it.
 
-use super::definition::{Children, Values};
+use super::definition::{Attribute, Children, Values};
 use super::{Compiler, Parts, page, unsupported};
 use crate::runtime::mediator::Mediator;
 use crate::runtime::plan::Planned;
@@ -30,15 +30,7 @@ impl Compiler<'_> {
                 continue;
             }
             match definition.attributes.iter().find(|declared| declared.name == local) {
-                None => {
-                    let names = definition.attributes.iter().map(|declared| declared.name);
-                    let names = names.chain(COMMON_ATTRIBUTES.iter().copied());
-                    let message = format!("`{name}` has no attribute `{local}`");
-                    let found = Diagnostic::warning("unknown-attribute", message)
-                        .at(attribute.name_span, "this has no effect")
-                        .did_you_mean(local, names.clone());
-                    self.diagnostics.push(respell_attribute(found, element, attribute, names));
-                }
+                None => self.unknown_attribute(element, attribute, definition.attributes),
                 Some(declared) => self.check_value(attribute, declared.values),
             }
         }
@@ -70,6 +62,23 @@ impl Compiler<'_> {
         }
         let mediator = compiled?;
         Some(Planned::new(mediator, definition.name, element.start_tag()))
+    }
+
+    /// Reports an attribute that an element has not, with the names that may be meant.
+    pub(super) fn unknown_attribute(
+        &mut self,
+        element: &Element,
+        attribute: &config::Attribute,
+        declared: &[Attribute],
+    ) {
+        let names = declared.iter().map(|declared| declared.name);
+        let names = names.chain(COMMON_ATTRIBUTES.iter().copied());
+        let local = &*attribute.name.local;
+        let message = format!("`{}` has no attribute `{local}`", element.local());
+        let found = Diagnostic::warning("unknown-attribute", message)
+            .at(attribute.name_span, "this has no effect")
+            .did_you_mean(local, names.clone());
+        self.diagnostics.push(respell_attribute(found, element, attribute, names));
     }
 
     /// Reports a name that is none of a mediator, with the names that may be meant.
