@@ -162,6 +162,24 @@ fn parts_of_a_mediator_in_another_case_are_named_and_mended() {
     assert!(text.contains("<then><drop/></then><else><log/></else>"), "{text}");
 }
 
+/// An endpoint has a page of its own, and attributes that the page of `send` does not list.
+#[test]
+fn attributes_of_parts_that_have_no_effect_are_named() {
+    let path = configuration(
+        "check-part-attributes",
+        "<sequence name='s'><enrich><source clon='true' type='body'/><target type='property' property='p'/></enrich>\
+         <call-template target='t'><with-param name='a' valu='b'/></call-template>\
+         <send><endpoint name='E'><address uri='http://127.0.0.1:1/'/></endpoint></send></sequence>\
+         <template name='t'><parameter name='a'/><sequence/></template>",
+    );
+    let shown = check(&path, &[]);
+    let shown = String::from_utf8_lossy(&shown.stdout);
+    for (part, name) in [("source", "clon"), ("with-param", "valu")] {
+        assert!(shown.contains(&format!("`{part}` has no attribute `{name}`")), "{shown}");
+    }
+    assert_eq!(shown.matches("[unknown-attribute]").count(), 2, "{shown}");
+}
+
 #[test]
 fn the_example_round_and_what_busbar_supplies_itself_are_clean() {
     let round = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/round");

@@ -101,9 +101,10 @@ impl Compiler<'_> {
         }
     }
 
-    /// Names of attributes that have no effect. A part for which the page lists none may be read as a whole by something else.
+    /// Names of attributes that have no effect. A part for which the page lists none, or that has a page of its own, is read by something
+    /// else.
     fn check_attributes(&mut self, part: &Element, inside: &Inside) {
-        if inside.attributes.is_empty() {
+        if inside.attributes.is_empty() || inside.content == "…" {
             return;
         }
         for attribute in part.attributes() {
