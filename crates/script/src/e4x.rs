@@ -12,7 +12,7 @@
 //! | `a + <b/>`, `x.a += <b/>` | `XML.joined(a, <b/>)`, `x.a = XML.joined(x.a, <b/>)` |
 
 use crate::Reads;
-use crate::tokens::{Kind, Piece, Token, markup_pieces, tokens};
+use crate::tokens::{Kind, Piece, Token, brackets, markup_pieces, tokens};
 
 /// What is wrong with a script, and where in its text, in bytes.
 #[derive(Debug, PartialEq, Eq)]
@@ -224,6 +224,10 @@ const SUMS: usize = 200;
 
 /// The script with `XML.joined(a, b)` in the place of `a + b` where one of them is an XML literal; `None`: it has none.
 fn joined(text: &str) -> Option<String> {
+    // Most scripts are not read once more for this.
+    if !text.contains('<') || !text.contains('+') {
+        return None;
+    }
     let mut changed: Option<String> = None;
     for _ in 0..SUMS {
         let text = changed.as_deref().unwrap_or(text);
@@ -236,7 +240,7 @@ fn joined(text: &str) -> Option<String> {
 /// The script with its first sum of XML written as a call.
 fn next_joined(text: &str) -> Option<String> {
     let tokens = tokens(text);
-    let operands = Operands { text, tokens: &tokens };
+    let operands = Operands { text, tokens: &tokens, brackets: brackets(text, &tokens) };
     let is_markup = |at: usize| tokens.get(at).is_some_and(|token| token.kind == Kind::Markup);
     (1..tokens.len()).find_map(|at| {
         let assigns = operands.word(at) == "+=";
@@ -270,6 +274,8 @@ fn next_joined(text: &str) -> Option<String> {
 struct Operands<'a> {
     text: &'a str,
     tokens: &'a [Token],
+    /// See [`brackets`].
+    brackets: Vec<Option<usize>>,
 }
 
 impl<'a> Operands<'a> {
@@ -286,18 +292,7 @@ impl<'a> Operands<'a> {
         loop {
             let bracketed = matches!(self.word(at), ")" | "]");
             if bracketed {
-                let mut depth = 0usize;
-                loop {
-                    match self.word(at) {
-                        ")" | "]" | "}" => depth += 1,
-                        "(" | "[" | "{" => depth -= 1,
-                        _ => {}
-                    }
-                    if depth == 0 {
-                        break;
-                    }
-                    at = at.checked_sub(1)?;
-                }
+                at = self.brackets[at]?;
             } else if !self.is_primary(at) {
                 return None;
             }
@@ -328,7 +323,7 @@ impl<'a> Operands<'a> {
             return None;
         }
         if self.word(at) == "(" {
-            at = self.closing(at)?;
+            at = self.brackets[at]?;
         }
         loop {
             match self.word(at + 1) {
@@ -338,22 +333,10 @@ impl<'a> Operands<'a> {
                         at += 1;
                     }
                 }
-                "(" | "[" => at = self.closing(at + 1)?,
+                "(" | "[" => at = self.brackets[at + 1]?,
                 _ => return (at < self.tokens.len()).then_some(at),
             }
         }
-    }
-
-    fn closing(&self, open: usize) -> Option<usize> {
-        let mut depth = 0usize;
-        (open..self.tokens.len()).find(|&at| {
-            match self.word(at) {
-                "(" | "[" | "{" => depth += 1,
-                ")" | "]" | "}" => depth -= 1,
-                _ => {}
-            }
-            depth == 0
-        })
     }
 }
 

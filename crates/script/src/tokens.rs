@@ -59,6 +59,24 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
     cut(text, false, 0)
 }
 
+/// For each bracket among tokens the index of the one that closes or opens it; `None`: it is no bracket, or stands alone.
+pub(crate) fn brackets(text: &str, tokens: &[Token]) -> Vec<Option<usize>> {
+    let mut others = vec![None; tokens.len()];
+    let mut open = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        match &text[token.at.clone()] {
+            "(" | "[" | "{" => open.push(at),
+            ")" | "]" | "}" => {
+                if let Some(opening) = open.pop() {
+                    (others[opening], others[at]) = (Some(at), Some(opening));
+                }
+            }
+            _ => {}
+        }
+    }
+    others
+}
+
 /// As [`tokens`]; `balanced`: only up to the brace that closes the first one.
 fn cut(text: &str, balanced: bool, nesting: usize) -> Vec<Token> {
     let mut tokens: Vec<Token> = Vec::new();

@@ -2,7 +2,7 @@
 //! language that mappings of WSO2's editor use. Constructs with a meaning at run time (`enum`, `namespace`, decorators) stay in the text, and
 //! the engine reports them as errors of syntax.
 
-use crate::tokens::{Kind, Token, is_before_operand, tokens};
+use crate::tokens::{Kind, Token, brackets, is_before_operand, tokens};
 use std::ops::Range;
 
 /// Deepest nesting of types.
@@ -94,8 +94,8 @@ pub fn read(text: &str) -> Module {
 struct Reader<'t> {
     text: &'t str,
     tokens: Vec<Token>,
-    /// For an opening bracket the index of the token that closes it.
-    closing: Vec<Option<usize>>,
+    /// See [`brackets`].
+    brackets: Vec<Option<usize>>,
     /// In order.
     blank: Vec<Range<usize>>,
     /// Tokens before this one are read.
@@ -116,21 +116,9 @@ impl<'t> Reader<'t> {
                 all.push(token);
             }
         }
-        let mut closing = vec![None; all.len()];
-        let mut open = Vec::new();
-        for (index, token) in all.iter().enumerate() {
-            match &text[token.at.clone()] {
-                "(" | "[" | "{" => open.push(index),
-                ")" | "]" | "}" => {
-                    if let Some(opening) = open.pop() {
-                        closing[opening] = Some(index);
-                    }
-                }
-                _ => {}
-            }
-        }
+        let brackets = brackets(text, &all);
         let (blank, imports, types, functions) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Reader { text, tokens: all, closing, blank, done: 0, imports, types, functions }
+        Reader { text, tokens: all, brackets, blank, done: 0, imports, types, functions }
     }
 
     /// The word or mark at an index; behind the last one `""`.
@@ -147,7 +135,7 @@ impl<'t> Reader<'t> {
     }
 
     fn closing(&self, at: usize) -> Option<usize> {
-        self.closing.get(at).copied().flatten()
+        self.brackets.get(at).copied().flatten().filter(|&other| other > at)
     }
 
     /// Whether the token before ends an operand.
