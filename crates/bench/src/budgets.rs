@@ -6,7 +6,7 @@ use crate::measure::{self, Load};
 use crate::project;
 use crate::results::{Budget, Cell, Run};
 use crate::scenarios::{self, Scenario};
-use crate::secured::{Secured, Securing};
+use crate::secured::{self, Secured, Securing};
 use crate::statistics::line;
 use crate::steps::{self, News, Step, Tell, leave};
 use crate::studies::{self, Length};
@@ -185,7 +185,7 @@ pub fn run(
         budgets.push(started("start to first answer, example round", 50.0, place, &place.round, options));
         budgets.push(artifacts(place, options));
         budgets.extend(memory(place, options, &mut run, tell)?);
-        let count = if options.quick { 200 } else { 1500 };
+        let count = secured::messages(options.quick);
         let secured = secured(&[(KB, count), (100 * KB, count)]);
         budgets.extend(security(secured, &mut run, options, tell)?);
     }

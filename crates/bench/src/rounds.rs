@@ -6,7 +6,7 @@
 use crate::measure::Load;
 use crate::results::{Cell, Run};
 use crate::scenarios::{self, Scenario};
-use crate::secured::Securing;
+use crate::secured::{self, Securing};
 use crate::steps::{self, DIRECT, News, Step, Tell, able, leave};
 use crate::systems::{Backend, System};
 use std::time::{Duration, Instant};
@@ -193,11 +193,6 @@ fn grid(
     steps
 }
 
-/// Messages of each size for the secure proxy.
-fn secured_messages(options: &Options) -> usize {
-    if options.quick { 200 } else { 1500 }
-}
-
 /// Whether the secure proxy is measured.
 fn is_secured(method: &Method, options: &Options) -> bool {
     let is_wanted = |name: &String| name.eq_ignore_ascii_case(scenarios::SECURE.name);
@@ -206,7 +201,7 @@ fn is_secured(method: &Method, options: &Options) -> bool {
 
 /// Sizes and turns of the secure proxy: the turns are those of the added latency.
 fn secured_batches(method: &Method, options: &Options) -> Vec<(usize, usize)> {
-    let count = secured_messages(options);
+    let count = secured::messages(options.quick);
     let sizes = if options.quick { method.quick.0 } else { method.sizes };
     let turns = if method.added_latency { ADDED_TURNS } else { 0 };
     sizes.iter().copied().chain(std::iter::repeat_n(ADDED.1, turns)).map(|size| (size, count)).collect()
@@ -216,7 +211,7 @@ fn secured_batches(method: &Method, options: &Options) -> Vec<(usize, usize)> {
 const SECURED_MESSAGE: Duration = Duration::from_micros(2500);
 
 /// Measures the secure proxy: each size once, and in turn with the backend what it adds.
-fn secured(
+fn measure_secured(
     method: &Method,
     backend: &Backend,
     options: &Options,
@@ -298,7 +293,7 @@ pub fn run(
         grid(method, systems, options, &mut |scenario, sizes| able(&mut run, systems, scenario, sizes, tell));
     steps::execute(&mut run, systems, backend, &steps, tell)?;
     if is_secured(method, options) && !run.is_cut {
-        secured(method, backend, options, securing, &mut run, tell)?;
+        measure_secured(method, backend, options, securing, &mut run, tell)?;
     }
     run.took = began.elapsed().as_secs_f64();
     Ok(run)

@@ -26,6 +26,11 @@ pub struct Batch {
     pub bare: f64,
 }
 
+/// How many messages of a size are measured.
+pub fn messages(quick: bool) -> usize {
+    if quick { 200 } else { 1500 }
+}
+
 /// Makes a secure proxy and messages: sizes, and how many of each.
 pub type Securing<'a> = dyn FnMut(&[(usize, usize)]) -> Result<Secured, String> + 'a;
 
