@@ -68,18 +68,25 @@ fn is_same(first: &Mount, second: &Mount) -> bool {
     first.is_some() && first == bytes(second)
 }
 
+/// The beginnings of keys, and the directories of a registry that they stand for.
+const ROOTS: [(&str, &str); 8] = [
+    ("conf:", "config/"),
+    ("gov:", "governance/"),
+    ("local:", "local/"),
+    ("resources:", "governance/mi-resources/"),
+    ("/_system/config/", "config/"),
+    ("/_system/governance/", "governance/"),
+    ("/_system/local/", "local/"),
+    ("", "governance/"),
+];
+
+/// Whether a key begins with one of WSO2's prefixes: `gov:`, `conf:`.
+pub(crate) fn is_prefixed(key: &str) -> bool {
+    ROOTS.iter().any(|(prefix, _)| prefix.ends_with(':') && key.starts_with(prefix))
+}
+
 /// The path of a key by WSO2's prefixes, and by the absolute paths that archives use.
 pub(crate) fn path(key: &str) -> String {
-    const ROOTS: [(&str, &str); 8] = [
-        ("conf:", "config/"),
-        ("gov:", "governance/"),
-        ("local:", "local/"),
-        ("resources:", "governance/mi-resources/"),
-        ("/_system/config/", "config/"),
-        ("/_system/governance/", "governance/"),
-        ("/_system/local/", "local/"),
-        ("", "governance/"),
-    ];
     ROOTS
         .iter()
         .find_map(|(prefix, directory)| {

@@ -2,6 +2,7 @@
 
 use super::Reading;
 use crate::element::{Child, Element};
+use crate::mounts;
 use crate::read::{self, Shape};
 use crate::value::Key;
 use diagnostics::{Diagnostic, FileId, SourceMap, Span};
@@ -97,14 +98,15 @@ fn source(key: &Key, src: &Key, reading: &mut Reading<'_>) -> Option<(Entry, Opt
     let unreadable = |address: &str, why: String| {
         Diagnostic::error("unreadable-source", format!("`{address}` cannot be read")).at(src.span, why)
     };
-    let registry = ["gov:", "conf:", "local:"].iter().any(|prefix| src.starts_with(prefix));
     let error = match (file_path(src, reading.root), reading.fetch) {
-        _ if registry => Diagnostic::error("remote-source", "a local entry is not loaded from the registry")
-            .at(src.span, "this is a key of the registry, and `src` an address")
-            .help(format!(
-                "write `{}` where the entry `{}` is used, and leave the entry out",
-                src.value, key.value
-            )),
+        _ if mounts::is_prefixed(src) => {
+            Diagnostic::error("remote-source", "a local entry is not loaded from the registry")
+                .at(src.span, "this is a key of the registry, and `src` an address")
+                .help(format!(
+                    "write `{}` where the entry `{}` is used, and leave the entry out",
+                    src.value, key.value
+                ))
+        }
         (Some(path), _) => match crate::layout::read(&path) {
             Ok(bytes) => return Some((Entry::File(bytes.into()), Some(path))),
             Err(why) => unreadable(&path.display().to_string(), why),
