@@ -180,13 +180,9 @@ impl Filter {
 
     /// The same while the body arrives: a match that takes long is no work for the worker.
     async fn decided(&self, value: xpath::Value, context: &mut Context) -> Result<bool, Fault> {
-        match &self.condition {
-            Condition::Truth(_) => Ok(value.to_boolean()),
-            Condition::Match(_, pattern) => {
-                let (pattern, text) = (pattern.clone(), flow::streaming::text(&value));
-                work_out_beside(context, move || Ok(pattern.matches(&text)?)).await
-            }
-        }
+        let Condition::Match(_, pattern) = &self.condition else { return self.early(value) };
+        let (pattern, text) = (pattern.clone(), flow::streaming::text(&value));
+        work_out_beside(context, move |_| Ok(pattern.matches(&text)?)).await
     }
 
     fn on_tree(&self, context: &mut Context) -> Result<bool, Fault> {

@@ -119,7 +119,7 @@ impl Switch {
     /// As [`Switch::choose`] while the body arrives: a match that takes long is no work for the worker.
     async fn decided(&self, value: &xpath::Value, context: &mut Context) -> Result<Flow, Fault> {
         let (cases, text) = (Arc::clone(&self.cases), flow::streaming::text(value));
-        let found = work_out_beside(context, move || first_match(&cases, &text)).await?;
+        let found = work_out_beside(context, move |_| first_match(&cases, &text)).await?;
         Ok(self.entered(found))
     }
 }

@@ -1,9 +1,10 @@
 //! What stands inside of a mediator, against what its page says: names, how often, namespaces, text. All of it is ignored when
 //! messages come, so each finding is a warning.
 
+use crate::compile::Compiler;
 use crate::compile::definition::{Children, Definition};
+use crate::compile::mediator::own_attributes;
 use crate::compile::page::Inside;
-use crate::compile::{COMMON_ATTRIBUTES, Compiler};
 use config::read::{respell_element, stray_text};
 use config::{Element, SYNAPSE};
 use diagnostics::Diagnostic;
@@ -107,10 +108,8 @@ impl Compiler<'_> {
         if inside.attributes.is_empty() || inside.content == "…" {
             return;
         }
-        for attribute in part.attributes() {
-            let local = &*attribute.name.local;
-            let is_listed = || inside.attributes.iter().any(|listed| listed.name == local);
-            if attribute.name.namespace.is_empty() && !COMMON_ATTRIBUTES.contains(&local) && !is_listed() {
+        for attribute in own_attributes(part) {
+            if inside.attributes.iter().all(|listed| listed.name != &*attribute.name.local) {
                 self.unknown_attribute(part, attribute, inside.attributes);
             }
         }

@@ -12,6 +12,14 @@ use diagnostics::Diagnostic;
 pub const COMMON_ATTRIBUTES: &[&str] =
     &["description", "trace", "statistics", "traceFilter", "statistics-id", "hashCode"];
 
+/// The attributes that an element of the language has beside those: attributes in a namespace are another's.
+pub(super) fn own_attributes(element: &Element) -> impl Iterator<Item = &config::Attribute> {
+    let is_own = |attribute: &&config::Attribute| {
+        attribute.name.namespace.is_empty() && !COMMON_ATTRIBUTES.contains(&&*attribute.name.local)
+    };
+    element.attributes().iter().filter(is_own)
+}
+
 impl Compiler<'_> {
     /// Compiles one mediator; `beside`: the parts of the mediator that it stands in, one of which may be meant. `None` after a recorded error.
     pub(super) fn mediator(&mut self, element: &Element, beside: &[page::Inside]) -> Option<Planned> {
@@ -24,11 +32,8 @@ impl Compiler<'_> {
             return unsupported;
         };
         let mark = self.diagnostics.len();
-        for attribute in element.attributes() {
+        for attribute in own_attributes(element) {
             let local = &*attribute.name.local;
-            if !attribute.name.namespace.is_empty() || COMMON_ATTRIBUTES.contains(&local) {
-                continue;
-            }
             match definition.attributes.iter().find(|declared| declared.name == local) {
                 None => self.unknown_attribute(element, attribute, definition.attributes),
                 Some(declared) => self.check_value(attribute, declared.values),

@@ -140,10 +140,7 @@ pub async fn work_out<T: Send + 'static>(
     work: impl Fn(&mut Context) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
     if !is_large(context) {
-        let (result, used) = meter::inline(INLINE, || work(context));
-        if used.stopped.is_none() {
-            return result;
-        }
+        return work_out_beside(context, work).await;
     }
     let (result, used) = moved(context, work).await?;
     in_bounds(result, used)
@@ -155,13 +152,13 @@ pub async fn work_out<T: Send + 'static>(
 /// Those of `work`; it took too long; no compute thread was free.
 pub async fn work_out_beside<T: Send + 'static>(
     context: &mut Context,
-    work: impl Fn() -> Result<T, Fault> + Send + 'static,
+    work: impl Fn(&mut Context) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
-    let (result, used) = meter::inline(INLINE, &work);
+    let (result, used) = meter::inline(INLINE, || work(context));
     if used.stopped.is_none() {
         return result;
     }
-    let (result, used) = moved(context, move |_| work()).await?;
+    let (result, used) = moved(context, work).await?;
     in_bounds(result, used)
 }
 
