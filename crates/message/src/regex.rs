@@ -9,9 +9,6 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Longest string that a replacement makes, in bytes.
-const MAX_MADE: usize = 256 << 20;
-
 /// A compiled regular expression that has to match a whole value.
 #[derive(Clone)]
 pub struct Pattern {
@@ -197,15 +194,10 @@ impl Search {
             };
             out.push_str(found.map_or("", |group| group.as_str()));
             // One match may make as much as all of them.
-            if out.len() > MAX_MADE {
-                return Err(format!("a string of more than {MAX_MADE} bytes would be made"));
-            }
+            meter::string_of(out.len())?;
         }
         out.push_str(rest);
-        if out.len() > MAX_MADE {
-            return Err(format!("a string of more than {MAX_MADE} bytes would be made"));
-        }
-        Ok(())
+        meter::string_of(out.len())
     }
 }
 

@@ -91,6 +91,27 @@ enum Bounds {
     },
 }
 
+impl Bounds {
+    /// A time of which so much was used before.
+    fn time(time: Duration, before: Duration, cancellable: bool) -> Bounds {
+        Bounds::Time { time, before, began: None, looked: Duration::ZERO, cancellable }
+    }
+}
+
+/// The longest string that a computation may build, in bytes.
+pub const MAX_STRING: usize = 256 << 20;
+
+/// Checks how long a string becomes.
+///
+/// # Errors
+/// It becomes longer than [`MAX_STRING`].
+pub fn string_of(bytes: usize) -> Result<(), String> {
+    match bytes > MAX_STRING {
+        true => Err(format!("a string of more than {MAX_STRING} bytes would be made")),
+        false => Ok(()),
+    }
+}
+
 /// What a thread knows of its run. Each step of a message is one: beginning and ending it has to cost next to nothing, so all of this is
 /// copied and nothing has to be dropped.
 struct Current {
@@ -144,13 +165,12 @@ fn look() -> Result<(), Stop> {
             (None, Bounds::Time { time, before, began, looked, .. }) => {
                 let now = Instant::now();
                 let taken = now.duration_since(*began.get_or_insert(now));
-                let look = taken.saturating_sub(*looked) > memory::PAUSE;
                 if taken + *before > *time {
                     Some(Stop::Late(*time))
-                } else if look && memory::is_full() {
-                    Some(Stop::Full)
+                } else if taken.saturating_sub(*looked) > memory::PAUSE {
+                    *looked = taken;
+                    memory::is_full().then_some(Stop::Full)
                 } else {
-                    *looked = if look { taken } else { *looked };
                     None
                 }
             }
@@ -209,14 +229,7 @@ impl Run {
     /// A run of that time at most.
     #[inline]
     pub fn within(time: Duration) -> Run {
-        let bounds = Bounds::Time {
-            time,
-            before: Duration::ZERO,
-            began: None,
-            looked: Duration::ZERO,
-            cancellable: false,
-        };
-        Run::begin(bounds, STRIDE)
+        Run::begin(Bounds::time(time, Duration::ZERO, false), STRIDE)
     }
 
     #[inline]
@@ -300,13 +313,7 @@ pub fn within_rest<T>(
     cancel: Option<&Cancel>,
     work: impl FnOnce() -> T,
 ) -> (T, Used) {
-    let bounds = Bounds::Time {
-        time,
-        before: *used,
-        began: None,
-        looked: Duration::ZERO,
-        cancellable: cancel.is_some(),
-    };
+    let bounds = Bounds::time(time, *used, cancel.is_some());
     let work = || {
         let result = work();
         if let Bounds::Time { began: Some(began), .. } = CURRENT.with(|current| current.bounds.get()) {

@@ -90,16 +90,11 @@ impl Regex {
     /// Compiles a pattern. A run that has units only leaves a heavy one to a run that has time, and is told by an error here.
     ///
     /// # Errors
-    /// It is not a regular expression, has [syntax of the engine](foreign_syntax), or is [too large](excess).
+    /// It is not a regular expression, or is [refused](refusal).
     pub fn new(pattern: &str) -> Result<Regex, Box<Error>> {
-        let refused = |what: String| {
-            Box::new(Error::CompileError(Box::new(CompileError::FeatureNotYetSupported(what))))
-        };
-        // What the parser refuses the engine refuses, too, and says why.
-        let size = match examined(pattern) {
-            Ok((_, Some(what))) | Err(what) => return Err(refused(what.to_owned())),
-            Ok((size, None)) => size,
-        };
+        let refused =
+            |why: String| Box::new(Error::CompileError(Box::new(CompileError::FeatureNotYetSupported(why))));
+        let size = examined(pattern).map_err(|why| refused(why.to_owned()))?;
         if size.weight > LIGHT {
             not_inline().map_err(|stop| refused(stop.to_string()))?;
         }
@@ -107,19 +102,19 @@ impl Regex {
         Ok(Regex(Arc::new(Engines { few, many: OnceLock::new(), size })))
     }
 
-    /// About how much memory the pattern takes, in units of a hundred bytes.
-    pub fn weight(&self) -> u64 {
-        self.0.size.weight
+    /// Whether the pattern takes little memory (some hundred kilobytes at most): others are not worth being kept.
+    pub fn is_light(&self) -> bool {
+        self.0.size.weight <= LIGHT
     }
 
-    /// Whether the engine goes back in a text to decide it.
-    fn goes_back(&self) -> bool {
-        self.0.size.hard
+    /// Whether a text is searched place by place, so that a deadline and a cancellation hold between them.
+    fn steps(&self, text: &str) -> bool {
+        self.0.size.hard && !self.0.size.continues && text.len() > SHORT_BACK
     }
 
     /// Leaves a text that is too long for a worker to a run that has time.
     fn fits(&self, text: &str) -> Result<(), Stop> {
-        match text.len() > if self.goes_back() { SHORT_BACK } else { SHORT } {
+        match text.len() > if self.0.size.hard { SHORT_BACK } else { SHORT } {
             true => not_inline(),
             false => Ok(()),
         }
@@ -158,12 +153,9 @@ impl Regex {
     ) -> Result<Option<T>, Failure> {
         self.fits(text)?;
         spend(1 + ((text.len() - from) as u64 >> 5))?;
-        let gives_up =
-            |error: &Error| matches!(error, Error::RuntimeError(RuntimeError::BacktrackLimitExceeded));
         let failed = |error: Error| Failure::Engine(Box::new(error));
-        let Size { hard, far, continues, .. } = self.0.size;
+        let (steps, far) = (self.steps(text), self.0.size.far);
         let input = || RegexInput::new(text).from_pos(from);
-        let steps = hard && !continues && text.len() > SHORT_BACK;
         if !(steps && far) {
             match search(&self.0.few, input()) {
                 Err(error) if gives_up(&error) => {}
@@ -173,7 +165,6 @@ impl Regex {
         if !steps {
             return search(self.many()?, input()).map_err(failed);
         }
-        // Place by place, so that a deadline and a cancellation hold between them.
         not_inline()?;
         let mut long = 0;
         let rest = text[from..].char_indices().map(|(at, _)| from + at).chain([text.len()]);
@@ -208,7 +199,7 @@ impl Regex {
         self.fits(text).map_err(stopped)?;
         let (began, inline, mut exact) = (Instant::now(), is_inline(), false);
         let mut captures = self.0.few.captures_iter(text);
-        let steps = self.0.size.hard && !self.0.size.continues && text.len() > SHORT_BACK;
+        let steps = self.steps(text);
         // Where the search goes on, where it has come to, and where the last match ended.
         let (mut next, mut done, mut last) = (0, 0, None);
         for count in 1.. {
@@ -219,7 +210,7 @@ impl Regex {
                 self.first(text, next, |engine, input| engine.captures_input(input))?
             } else {
                 match captures.next() {
-                    Some(Err(Error::RuntimeError(RuntimeError::BacktrackLimitExceeded))) if !exact => {
+                    Some(Err(error)) if !exact && gives_up(&error) => {
                         exact = true;
                         // Nothing is found there once more.
                         captures = self.many()?.captures_iter_input(RegexInput::new(text).from_pos(done));
@@ -282,51 +273,64 @@ fn engine(pattern: &str, backtracks: usize) -> Result<fancy_regex::Regex, Error>
         .build()
 }
 
-/// What a pattern has of the engine's syntax that none of the languages here has (Java, XPath, ECMAScript), if anything:
-/// subroutines, conditions, absent operators, verbs, `\K`. It is refused there, too, and the engine does not bear all of it:
-/// for `\g` with twenty digits it allocates that much memory, which ends the process; a condition on a group that is not
-/// there is a panic in the first search. What is no regular expression has nothing.
-pub fn foreign_syntax(pattern: &str) -> Option<&'static str> {
-    foreign(&Expr::parse_tree(pattern).ok()?.expr)
+/// Whether an engine has gone back as often as it may.
+fn gives_up(error: &Error) -> bool {
+    matches!(error, Error::RuntimeError(RuntimeError::BacktrackLimitExceeded))
 }
 
+/// Why a pattern is refused, if it is: for others that have it compiled. What is no regular expression is not refused here.
+///
+/// The engine has syntax that none of the languages here has (Java, XPath, ECMAScript): subroutines, conditions, absent operators, verbs,
+/// `\K`. It does not bear all of it: for `\g` with twenty digits it allocates that much memory, which ends the process; a condition on a
+/// group that is not there is a panic in the first search. And it has a bound on the memory of one automaton, but none on their
+/// number, none on those of a look behind, and none on repetitions of what matches nothing: `()\1{4000000000}` would never end, because
+/// only going back is counted.
+pub fn refusal(pattern: &str) -> Option<&'static str> {
+    examined(pattern).err()
+}
+
+/// The size of a pattern, or why it is refused. What the parser refuses has none: the engine says what is wrong with it.
+fn examined(pattern: &str) -> Result<Size, &'static str> {
+    if pattern.len() > LONGEST {
+        return Err("it is longer than 128 KiB");
+    }
+    let Ok(tree) = Expr::parse_tree(pattern) else { return Ok(Size::default()) };
+    match Size::of(&tree.expr) {
+        Size { weight, .. } if weight > HEAVIEST => {
+            Err("it has more repetitions and classes than fit in memory")
+        }
+        Size { idle, .. } if idle > IDLEST => Err("it has too many repetitions of what may match nothing"),
+        size => foreign(&tree.expr).map_or(Ok(size), Err),
+    }
+}
+
+/// What an expression has of the engine's syntax that no language here has.
 fn foreign(expression: &Expr) -> Option<&'static str> {
     let mut pending = vec![expression];
     while let Some(expression) = pending.pop() {
         match expression {
-            Expr::SubroutineCall(_) => return Some("a call of a group as a subroutine"),
-            Expr::DefineGroup { .. } | Expr::Conditional { .. } | Expr::BackrefExistsCondition { .. } => {
-                return Some("a condition");
+            Expr::SubroutineCall(_) => {
+                return Some(
+                    "it has a call of a group as a subroutine, as neither Java nor XPath nor ECMAScript has",
+                );
             }
-            Expr::BackrefWithRelativeRecursionLevel { .. } => return Some("a level of recursion"),
-            Expr::BacktrackingControlVerb(_) => return Some("a verb of backtracking"),
-            Expr::Absent(_) => return Some("an absent operator"),
-            Expr::KeepOut => return Some("\\K"),
+            Expr::DefineGroup { .. } | Expr::Conditional { .. } | Expr::BackrefExistsCondition { .. } => {
+                return Some("it has a condition, as neither Java nor XPath nor ECMAScript has");
+            }
+            Expr::BackrefWithRelativeRecursionLevel { .. } => {
+                return Some("it has a level of recursion, as neither Java nor XPath nor ECMAScript has");
+            }
+            Expr::BacktrackingControlVerb(_) => {
+                return Some("it has a verb of backtracking, as neither Java nor XPath nor ECMAScript has");
+            }
+            Expr::Absent(_) => {
+                return Some("it has an absent operator, as neither Java nor XPath nor ECMAScript has");
+            }
+            Expr::KeepOut => return Some("it has \\K, as neither Java nor XPath nor ECMAScript has"),
             _ => pending.extend(expression.children_iter()),
         }
     }
     None
-}
-
-/// Why a pattern is too large, if it is. The engine has a bound on the memory of one automaton, but none on their number, none
-/// on those of a look behind, and none on repetitions of what matches nothing: `()\1{4000000000}` would never end, because
-/// only going back is counted.
-pub fn excess(pattern: &str) -> Option<&'static str> {
-    examined(pattern).err()
-}
-
-/// The size of a pattern and its syntax of the engine, or why it is too large. What is no regular expression has neither.
-fn examined(pattern: &str) -> Result<(Size, Option<&'static str>), &'static str> {
-    if pattern.len() > LONGEST {
-        return Err("more than 128 KiB");
-    }
-    let Ok(tree) = Expr::parse_tree(pattern) else { return Ok((Size::default(), None)) };
-    let size = Size::of(&tree.expr);
-    match size {
-        Size { weight, .. } if weight > HEAVIEST => Err("more repetitions and classes than fit in memory"),
-        Size { idle, .. } if idle > IDLEST => Err("too many repetitions of what may match nothing"),
-        _ => Ok((size, foreign(&tree.expr))),
-    }
 }
 
 /// What the engine makes of a pattern, before it does.
@@ -384,13 +388,8 @@ impl Size {
                 let all = matches!(expression, Expr::Concat(_));
                 let first = Size { weight: 1, idle: 1, empty: all, ..Size::default() };
                 expression.children_iter().map(Size::of).fold(first, |sum, child| Size {
-                    weight: sum.weight.saturating_add(child.weight),
-                    idle: sum.idle.saturating_add(child.idle),
                     empty: if all { sum.empty && child.empty } else { sum.empty || child.empty },
-                    hard: sum.hard || child.hard,
-                    far: sum.far || child.far,
-                    endless: sum.endless || child.endless,
-                    continues: sum.continues || child.continues,
+                    ..sum.with(child)
                 })
             }
             // A reference, a look around, an atomic group, the end of the match before.
@@ -398,15 +397,22 @@ impl Size {
                 let continues = matches!(other, Expr::ContinueFromPreviousMatchEnd);
                 let first =
                     Size { weight: 1, idle: 1, empty: true, hard: true, continues, ..Size::default() };
-                other.children_iter().map(Size::of).fold(first, |sum, child| Size {
-                    weight: sum.weight.saturating_add(child.weight),
-                    idle: sum.idle.saturating_add(child.idle),
-                    far: sum.far || child.far || child.endless,
-                    endless: sum.endless || child.endless,
-                    continues: sum.continues || child.continues,
-                    ..sum
-                })
+                let all = other.children_iter().map(Size::of).fold(first, Size::with);
+                Size { far: all.far || all.endless, endless: false, ..all }
             }
+        }
+    }
+
+    /// That of an expression with one more part; whether it may match nothing does not change.
+    fn with(self, part: Size) -> Size {
+        Size {
+            weight: self.weight.saturating_add(part.weight),
+            idle: self.idle.saturating_add(part.idle),
+            empty: self.empty,
+            hard: self.hard || part.hard,
+            far: self.far || part.far,
+            endless: self.endless || part.endless,
+            continues: self.continues || part.continues,
         }
     }
 
@@ -495,9 +501,9 @@ mod tests {
             assert!(Regex::new(&pattern).is_ok(), "{short}");
         }
         // What is heavy is no work for a worker.
-        let heavy = || Regex::new(r"\w{60}").map(|regex| regex.weight());
+        let heavy = || Regex::new(r"\w{60}").map(|regex| regex.is_light());
         assert!(matches!(inline(1_000_000, heavy), (Err(_), Used { stopped: Some(Stop::Long), .. })));
-        assert!(heavy().is_ok());
+        assert!(matches!(heavy(), Ok(false)));
         // Steps between two goings back make these fewer.
         let idle = Regex::new(r"()\1{50000}b").unwrap();
         let text = "a".repeat(1000);

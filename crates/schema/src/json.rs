@@ -92,7 +92,7 @@ impl JsonSchema {
         }
         if let Some((pattern, why)) = refused_pattern(schema) {
             let pattern: String = pattern.chars().take(80).collect();
-            let message = format!("the pattern \"{pattern}\" has {why}");
+            let message = format!("the pattern \"{pattern}\" is refused: {why}");
             return Err(problem(String::new(), message));
         }
         let others = Others::of(schema, name, resolver);
@@ -235,12 +235,9 @@ const IN_PLACE: &[&str] = &["allOf", "anyOf", "oneOf", "not", "if", "then", "els
 /// Longest chain of such schemas.
 const MAX_IN_PLACE: usize = 256;
 
-/// A pattern of a schema (or of a value that looks like one) that the engine must not see, and what it has.
-fn refused_pattern(root: &Value) -> Option<(&str, String)> {
-    let refused = |pattern| match meter::regex::foreign_syntax(pattern) {
-        Some(what) => Some((pattern, format!("{what}, which ECMAScript does not have"))),
-        None => meter::regex::excess(pattern).map(|what| (pattern, what.to_owned())),
-    };
+/// A pattern of a schema (or of a value that looks like one) that the engine must not see, and why.
+fn refused_pattern(root: &Value) -> Option<(&str, &'static str)> {
+    let refused = |pattern| Some((pattern, meter::regex::refusal(pattern)?));
     let mut pending = vec![root];
     while let Some(value) = pending.pop() {
         match value {

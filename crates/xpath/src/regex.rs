@@ -26,14 +26,10 @@ pub struct RegexError {
 
 /// Longest pattern in bytes.
 const MAX_PATTERN: usize = 1 << 14;
-/// Longest string that a replacement makes, in bytes.
-const MAX_MADE: usize = 256 << 20;
 /// Deepest nesting of groups.
 const MAX_GROUPS: usize = 100;
 /// Most compiled patterns in the cache of a thread.
 const CACHED: usize = 64;
-/// The largest weight of a pattern that is kept there, in units of a hundred bytes.
-const CACHED_WEIGHT: u64 = 4_000;
 
 /// Compiled patterns by flags and source.
 type Cache = HashMap<(Box<str>, Box<str>), Arc<Regex>>;
@@ -96,7 +92,7 @@ impl Regex {
                 return Ok(regex.clone());
             }
             let regex = Arc::new(Regex::new(pattern, flags)?);
-            if regex.engine.weight() <= CACHED_WEIGHT {
+            if regex.engine.is_light() {
                 if cache.len() >= CACHED {
                     cache.clear();
                 }
@@ -145,7 +141,7 @@ impl Regex {
             false => replacement_parts(replacement, groups)?,
         };
         let mut out = String::with_capacity(text.len());
-        let (mut done, mut too_long) = (0, false);
+        let (mut done, mut too_long) = (0, None);
         self.for_each(text, |found, whole| {
             out.push_str(&text[done..whole.start()]);
             let before = out.len();
@@ -155,16 +151,15 @@ impl Regex {
                     Part::Group(number) => out.push_str(found.get(*number).map_or("", |m| m.as_str())),
                 }
                 // One match may make as much as all of them.
-                if out.len() > MAX_MADE {
-                    too_long = true;
+                too_long = meter::string_of(out.len()).err();
+                if too_long.is_some() {
                     return Ok(false);
                 }
             }
             done = whole.end();
             meter::spend_bytes(out.len() - before).map(|()| true)
         })?;
-        if too_long {
-            let message = format!("a string of more than {MAX_MADE} bytes would be made");
+        if let Some(message) = too_long {
             return Err(RegexError { code: "FOER0000", message });
         }
         out.push_str(&text[done..]);

@@ -53,22 +53,23 @@ fn stopped(stop: meter::Stop) -> Fault {
     fault(stop.to_string(), Span::default())
 }
 
-/// The longest string that an expression may build, in bytes.
-pub(crate) const MAX_STRING: usize = 256 << 20;
-
 /// Checks the length of a string, and counts the work.
 pub(crate) fn grown(bytes: usize, span: Span) -> Result<(), Fault> {
-    if bytes > MAX_STRING {
-        return Err(fault(format!("a string of more than {MAX_STRING} bytes would be made"), span));
-    }
+    meter::string_of(bytes).map_err(|why| fault(why, span))?;
     spend_bytes(bytes)
+}
+
+/// As [`grown`], for the value of a function, which may be a string.
+pub(crate) fn made(value: Value, span: Span) -> Result<Value, Fault> {
+    if let Value::String(text) = &value {
+        grown(text.len(), span)?;
+    }
+    Ok(value)
 }
 
 /// Adds a part to a string, as long as that is not too long.
 pub(crate) fn push_part(out: &mut String, part: &str, span: Span) -> Result<(), Fault> {
-    if out.len() + part.len() > MAX_STRING {
-        return grown(out.len() + part.len(), span);
-    }
+    meter::string_of(out.len() + part.len()).map_err(|why| fault(why, span))?;
     out.push_str(part);
     spend_bytes(part.len())
 }

@@ -6,7 +6,7 @@ use super::{array_value, bounded};
 use crate::atomic::Atomic;
 use crate::context::Context;
 use crate::error::Span;
-use crate::eval::{Eval, Fault, Frame, fault, grown, spend};
+use crate::eval::{Eval, Fault, Frame, fault, made, spend};
 use crate::items::{Body, Code, FunctionItem, Map, Seen, Signature, TooDeep};
 use crate::plan::Op;
 use crate::value::{DocId, Item, Node, Value};
@@ -151,10 +151,7 @@ impl<'a> Eval<'a> {
                     Some((item, seen)) => self.with_item(item, seen.position, seen.size, run)?,
                     None => run(nowhere())?,
                 };
-                if let Value::String(text) = &value {
-                    grown(text.len(), span)?;
-                }
-                value
+                made(value, span)?
             }
             Body::Cast(ty) => {
                 let call = Call { eval: self, args: &args, at: nowhere(), span, name: ty.name };

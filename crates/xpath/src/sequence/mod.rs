@@ -15,7 +15,7 @@ pub(crate) mod types;
 use crate::ast::{BinaryOp, Operator};
 use crate::atomic::{Atomic, Moment};
 use crate::error::Span;
-use crate::eval::{Eval, Fault, Frame, grown, spend};
+use crate::eval::{Eval, Fault, Frame, made, spend};
 use crate::items::Array;
 use crate::plan::{Op, Predicate};
 use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
@@ -622,21 +622,15 @@ impl<'a> Eval<'a> {
                         _ => 1,
                     })?;
                 }
-                let value = (entry.run)(&Call { eval: self, args: &args, at, span, name: entry.name })?;
-                if let Value::String(text) = &value {
-                    grown(text.len(), span)?;
-                }
+                let call = Call { eval: self, args: &args, at, span, name: entry.name };
+                let value = made((entry.run)(&call)?, span)?;
                 spend(value.len() >> 1)?;
                 value
             }
             Seq::Regex(entry, regex, args) => {
                 let args = args.iter().map(|a| self.value(a, at)).collect::<Result<Vec<_>, _>>()?;
                 let call = Call { eval: self, args: &args, at, span, name: entry.name };
-                let value = functions::with_regex(&call, regex)?;
-                if let Value::String(text) = &value {
-                    grown(text.len(), span)?;
-                }
-                value
+                made(functions::with_regex(&call, regex)?, span)?
             }
             Seq::Quantified { .. }
             | Seq::General(..)

@@ -375,11 +375,10 @@ fn json_text(text: &str, params: &Params, out: &mut String) {
 
 /// Shared values are short in memory and long as text.
 fn not_too_long(c: &Call<'_, '_>, out: &str) -> Result<(), Fault> {
-    match out.len() > crate::eval::MAX_STRING {
-        true => Err(c.fail(
-            "FOER0000",
-            format!("a text of more than {} bytes would be made", crate::eval::MAX_STRING),
-        )),
+    match out.len() > meter::MAX_STRING {
+        true => {
+            Err(c.fail("FOER0000", format!("a text of more than {} bytes would be made", meter::MAX_STRING)))
+        }
         false => Ok(()),
     }
 }

@@ -3,7 +3,7 @@
 use super::{Answer, Call, Entry, Looks, row, text_value};
 use crate::atomic::Atomic;
 use crate::collation::Collation;
-use crate::eval::push_part;
+use crate::eval::{Fault, push_part};
 use crate::functions as text;
 use crate::regex::{Regex, RegexError};
 use crate::value::{Item, Type, Value};
@@ -112,15 +112,25 @@ fn concat(c: &Call<'_, '_>) -> Answer {
 
 fn string_join(c: &Call<'_, '_>) -> Answer {
     let separator = c.required_text(1)?;
+    let atoms = c.atoms(0)?;
+    let texts = atoms.iter().map(|atom| {
+        atom.as_text().map(|text| Cow::Borrowed(&**text)).ok_or_else(|| c.wrong(0, "strings", atom))
+    });
+    joined(c, &separator, texts)
+}
+
+/// The string of texts with a separator between them.
+pub(super) fn joined<'t>(
+    c: &Call<'_, '_>,
+    separator: &str,
+    texts: impl Iterator<Item = Result<Cow<'t, str>, Fault>>,
+) -> Answer {
     let mut out = String::new();
-    for (at, atom) in c.atoms(0)?.iter().enumerate() {
+    for (at, text) in texts.enumerate() {
         if at > 0 {
-            push_part(&mut out, &separator, c.span)?;
+            push_part(&mut out, separator, c.span)?;
         }
-        match atom.as_text() {
-            Some(text) => push_part(&mut out, text, c.span)?,
-            None => return Err(c.wrong(0, "strings", atom)),
-        }
+        push_part(&mut out, &text?, c.span)?;
     }
     Ok(text_value(out))
 }

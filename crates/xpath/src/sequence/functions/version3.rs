@@ -1,8 +1,8 @@
 //! Functions that XPath 3.1 adds, or gives other arities.
 
+use super::strings::joined;
 use super::{Answer, Call, Entry, Looks, optional, row, text_value};
 use crate::atomic::Atomic;
-use crate::eval::push_part;
 use crate::value::{Item, Node, NodeSet, Type, Value};
 use std::collections::HashSet;
 use xml::NodeKind;
@@ -13,14 +13,7 @@ pub(super) const TABLE: &[Entry] = &[
     row("tail", 1, 1, Type::Any, Looks::Nowhere, |c| Ok(Value::from_items(c.arg(0).items().skip(1).collect()))),
     row("string-join", 1, 2, Type::String, Looks::Nowhere, |c| {
         let separator = if c.args.len() > 1 { c.required_text(1)? } else { "".into() };
-        let mut out = String::new();
-        for (at, atom) in c.atoms(0)?.iter().enumerate() {
-            if at > 0 {
-                push_part(&mut out, &separator, c.span)?;
-            }
-            push_part(&mut out, &atom.to_text(), c.span)?;
-        }
-        Ok(text_value(out))
+        joined(c, &separator, c.atoms(0)?.iter().map(|atom| Ok(atom.to_text())))
     }),
     row("has-children", 0, 1, Type::Boolean, Looks::Context(1), |c| match c.node_or_context(0)? {
         Some(node) if !node.is_namespace() => Ok(Value::Boolean(c.eval.doc(node.doc)?.first_child(node.id).is_some())),
