@@ -321,6 +321,17 @@ mod tests {
         }
     }
 
+    /// What replacements make is bounded, over all matches and within one.
+    #[test]
+    fn replacements_do_not_fill_the_memory() {
+        let large = "a".repeat(300_000);
+        let replacement = "$1".repeat(1000);
+        for pattern in ["(a{1000})", "(a+)"] {
+            let why = Search::compile(pattern).unwrap().replace_all(&large, &replacement).unwrap_err();
+            assert!(why.contains("bytes would be made"), "{pattern}: {why}");
+        }
+    }
+
     #[test]
     fn the_whole_value_has_to_match() {
         for (pattern, value, matches) in [

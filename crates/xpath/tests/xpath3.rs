@@ -328,6 +328,18 @@ fn is_bounded() {
     // What is short in memory and has no end when it is written out.
     let twice = "fold-left(1 to 100, [1], function($a, $n) { [$a, $a] })";
     assert_eq!(evaluate(&format!("count(array:flatten({twice}))")), "!FOER0000");
+    let megabytes =
+        "let $k := string-join((1 to 100) ! '0123456789', ''), $m := string-join((1 to 10000) ! $k, '')";
+    let ends = evaluate(&format!("{megabytes} return string-length($m)"));
+    assert_eq!(ends, "integer:10000000");
+    for long in [
+        "string-join((1 to 1000) ! 'a', $m)",
+        "string-join((1 to 1000) ! $m)",
+        "serialize((1 to 1000), map { 'item-separator': $m })",
+    ] {
+        let ends = evaluate(&format!("{megabytes} return string-length({long})"));
+        assert!(ends.starts_with('!'), "{long}: {ends}");
+    }
     assert_eq!(evaluate(&format!("{}1{}", "[".repeat(5000), "]".repeat(5000))), "!XPST0003");
     assert_eq!(evaluate(&format!("1 instance of {}", "function(".repeat(5000))), "!XPST0003");
     assert_eq!(evaluate(&format!("1 instance of {}", "(".repeat(5000))), "!XPST0003");
