@@ -1,7 +1,7 @@
 //! Templates in FreeMarker for `payloadFactory`: what a template sees of the message. The language itself is the crate
 //! `template`.
 
-use crate::known::Known;
+use crate::entry_cache::EntryCache;
 use crate::written::Written;
 use diagnostics::Span;
 use flow::{Compiler, Context, Fault, KeyValue};
@@ -33,7 +33,7 @@ pub(crate) enum Templates {
     /// Known when the configuration was loaded.
     Fixed(FreeMarker),
     /// Named by an expression, or not there yet.
-    Keyed { key: KeyValue, templates: Known<Arc<str>, Arc<[u8]>, FreeMarker> },
+    Keyed { key: KeyValue, templates: EntryCache<Arc<str>, Arc<[u8]>, FreeMarker> },
 }
 
 /// A template with the names that it sees.
@@ -214,7 +214,7 @@ impl Templates {
         };
         let key = compiler.key_value(format, "key")?;
         match key.literal().and_then(|key| compiler.entry(key)) {
-            None => Some(Templates::Keyed { key, templates: Known::default() }),
+            None => Some(Templates::Keyed { key, templates: EntryCache::default() }),
             Some(entry) => match FreeMarker::new(&String::from_utf8_lossy(&entry.bytes)) {
                 Ok(template) => Some(Templates::Fixed(template)),
                 Err(wrong) => {

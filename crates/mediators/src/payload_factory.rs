@@ -8,8 +8,8 @@ mod filling;
 mod json;
 mod template;
 
+use crate::entry_cache::{EntryCache, warn_missing};
 use crate::free_marker::Templates;
-use crate::known::{Known, warn_missing};
 use crate::target::is_true;
 use config::Element;
 use diagnostics::Span;
@@ -144,7 +144,7 @@ enum Source {
     FreeMarker(Templates),
 }
 
-type Cut = Known<Arc<str>, Arc<[u8]>, Template>;
+type Cut = EntryCache<Arc<str>, Arc<[u8]>, Template>;
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let place = element.start_tag();
@@ -225,7 +225,7 @@ fn behind_key(
             warn_missing("template", name, format.value_span("key"), compiler);
         }
         let scope = Box::new(format.scope().clone());
-        return Some(Source::Keyed { key, templates: Known::default(), scope, span });
+        return Some(Source::Keyed { key, templates: EntryCache::default(), scope, span });
     };
     let text = entry_text(&entry.bytes, media);
     let cut = Template::cut(&text, media, arguments, |expression, _| {

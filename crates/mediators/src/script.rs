@@ -7,7 +7,7 @@ mod host;
 
 pub(crate) use host::run;
 
-use crate::known::{Known, warn_missing};
+use crate::entry_cache::{EntryCache, warn_missing};
 use crate::written::Written;
 use config::Element;
 use diagnostics::{Diagnostic, Severity, Span};
@@ -134,7 +134,7 @@ enum Source {
     },
 }
 
-type Checked = Known<Arc<str>, Vec<Arc<[u8]>>, Script>;
+type Checked = EntryCache<Arc<str>, Vec<Arc<[u8]>>, Script>;
 
 /// `target`: where what comes out of a script goes.
 pub(crate) enum Target {
@@ -291,7 +291,7 @@ fn behind_key(
     if let Some(name) = key.literal() {
         let Some(entry) = compiler.entry(name) else {
             warn_missing("script", name, place, compiler);
-            return Some(Source::Keyed { key, includes, scripts: Known::default() });
+            return Some(Source::Keyed { key, includes, scripts: EntryCache::default() });
         };
         texts.push(text_of(&entry));
         match check(&texts, Some(function)) {
@@ -307,7 +307,7 @@ fn behind_key(
             }
         }
     }
-    Some(Source::Keyed { key, includes, scripts: Known::default() })
+    Some(Source::Keyed { key, includes, scripts: EntryCache::default() })
 }
 
 fn check(texts: &[String], function: Option<&str>) -> Result<Script, Failure> {

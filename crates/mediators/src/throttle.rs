@@ -5,7 +5,7 @@
 
 mod policy;
 
-use crate::known::{Known, warn_missing};
+use crate::entry_cache::{EntryCache, warn_missing};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, ListId,
@@ -171,7 +171,7 @@ enum Rules {
     /// Written out, and wrong: a fault for each message.
     Broken(String),
     /// By a key that was not there, or was wrong, when the plan was made.
-    Keyed(Arc<str>, Known<(), Arc<[u8]>, Policy>),
+    Keyed(Arc<str>, EntryCache<(), Arc<[u8]>, Policy>),
 }
 
 enum Branch {
@@ -313,7 +313,7 @@ fn keyed(key: &str, place: &Element, compiler: &mut Compiler<'_>) -> Rules {
             warn_missing("policy", key, place.start_tag(), compiler);
         }
     }
-    Rules::Keyed(Arc::from(key), Known::default())
+    Rules::Keyed(Arc::from(key), EntryCache::default())
 }
 
 fn parse(bytes: &[u8]) -> Result<Policy, String> {

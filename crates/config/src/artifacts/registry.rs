@@ -28,7 +28,7 @@ pub struct Registry {
     /// The URL that keys are appended to, when the registry is on another server.
     pub url: Option<String>,
     /// Reads resources at the URL; `None`: they are not read.
-    kept: Option<Arc<dyn crate::fetch::Kept>>,
+    kept: Option<Arc<dyn crate::fetch::ResourceCache>>,
     /// Reads wait for other servers: true while the configuration loads, false for messages.
     waits: bool,
     /// How keys become paths.
@@ -185,7 +185,7 @@ impl Registry {
     }
 
     /// Sets how resources on another server are read.
-    pub(crate) fn fetch_with(&mut self, kept: Option<Arc<dyn crate::fetch::Kept>>) {
+    pub(crate) fn fetch_with(&mut self, kept: Option<Arc<dyn crate::fetch::ResourceCache>>) {
         self.kept = kept;
     }
 
