@@ -81,6 +81,14 @@ pub(super) struct Asked {
     pub expires: Option<String>,
 }
 
+impl Asked {
+    /// How many bytes are kept of it.
+    pub(super) fn size(&self) -> usize {
+        let filter = self.filter.as_ref().map_or(0, |filter| filter.text.len());
+        self.address.len() + filter + self.blocks.as_ref().map_or(0, |blocks| blocks.document.memory())
+    }
+}
+
 pub(super) struct AskedFilter {
     pub dialect: Option<String>,
     pub text: String,
