@@ -865,6 +865,23 @@ fn locks_are_taken_and_given_back() {
 }
 
 #[test]
+fn a_content_type_that_no_header_can_have_is_a_failure() {
+    let place = prepared("type").with(&[("there", "x")]);
+    for operation in ["file.read", "fileconnector.read"] {
+        let path = if operation == "file.read" { "path" } else { "source" };
+        let tested = support::main(&format!(
+            "<{operation} configKey='d'><{path}>there</{path}><contentType>${{payload.type}}</contentType></{operation}>\
+             <!--top--><localEntry key='d'><file.init><workingDir>{}</workingDir></file.init></localEntry>",
+            place.0.display()
+        ));
+        for (kind, code) in [("text/a\\u0000b", "700107"), ("text/a\\r\\nX: b", "700107"), ("text/a", "")] {
+            let end = tested.run(&[support::JSON], &format!(r#"{{"type":"{kind}"}}"#));
+            assert_eq!(end.property("ERROR_CODE").unwrap_or_default(), code, "{operation} {kind}");
+        }
+    }
+}
+
+#[test]
 fn what_takes_the_place_of_a_file_keeps_its_mode_and_its_time_where_asked() {
     let place = prepared("mode").with(&[("a.txt", "old")]);
     let path = place.0.join("a.txt");
