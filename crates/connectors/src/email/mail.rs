@@ -430,7 +430,7 @@ impl Mail {
         };
         let attachments = message.attachments().map(|part| {
             let kind = part.content_type().map(|t| match t.subtype() {
-                Some(subtype) => format!("{}/{}", t.ctype(), nesting::subtype(subtype)),
+                Some(subtype) => format!("{}/{}", nesting::word(t.ctype()), nesting::word(subtype)),
                 None => t.ctype().to_owned(),
             });
             let rfc822 = matches!(part.body, PartType::Message(_)).then(|| "message/rfc822".to_owned());
@@ -595,6 +595,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Each looks for its boundary in all that comes behind it.
+    #[test]
+    fn many_multiparts_without_parts_are_one_file() {
+        let part = |at: usize| format!("--A\r\nContent-Type: multipart/mixed; boundary=z{at}\r\n\r\n\r\n");
+        let whole = |parts: usize| {
+            let parts: String = (0..parts).map(part).collect();
+            format!("Subject: s\r\nContent-Type: multipart/mixed; boundary=A\r\n\r\n{parts}--A--\r\n")
+        };
+        let mail = Mail::parse(whole(20_000).as_bytes()).unwrap();
+        let [attachment] = &mail.attachments[..] else { panic!("{}", mail.attachments.len()) };
+        assert_eq!(
+            (mail.subject.as_deref(), attachment.content_type.as_str()),
+            (Some("s"), "multipart/mixed")
+        );
+        assert!(attachment.content.starts_with(part(0).as_bytes()));
+        assert_eq!(Mail::parse(whole(50).as_bytes()).unwrap().attachments.len(), 50);
     }
 
     /// Neither the stack nor the time for them is unlimited.

@@ -3,17 +3,24 @@
 //! The parser of the library recurses where it copies and frees them, and an e-mail of a megabyte can nest thirty thousand times.
 //! So those that nest deeper than any program makes them, and those that are encoded (which RFC 2046, 5.2.1, rules out, and
 //! hides what is inside), are given to it as files.
+//!
+//! It looks for the first boundary of a multipart in all that comes behind it, which takes long where there are many without one. So there
+//! are fewer of them, the larger an e-mail is; one with more is a single file.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 /// So deep e-mails nest.
 const DEEPEST: usize = 32;
 
+/// So many bytes are looked through for boundaries.
+const MOST_SCANNED: usize = 1 << 30;
+
 /// Subtypes of parts that have e-mails in them.
 const WORDS: [&[u8]; 3] = [b"rfc822", b"global", b"digest"];
+const MULTIPART: &[u8] = b"multipart";
 /// As they stand in [`tamed`] e-mails.
-const PLAIN: [(&str, &str); 3] = [("xfc822", "rfc822"), ("xlobal", "global"), ("xigest", "digest")];
+const PLAIN: [(&str, &str); 4] =
+    [("xfc822", "rfc822"), ("xlobal", "global"), ("xigest", "digest"), ("xultipart", "multipart")];
 
 /// A field of the header of a part.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,36 +30,40 @@ enum Field {
     Other,
 }
 
-/// The e-mail, with other subtypes of the same length where the parser must not look into parts.
+/// The e-mail, with other types of the same length where the parser must not look into parts.
 pub(super) fn tamed(content: &[u8]) -> Cow<'_, [u8]> {
     let found = Found::of(content);
-    if !found.is_hostile {
+    let is_scanned_long = found.multiparts.len().saturating_mul(content.len()) > MOST_SCANNED;
+    if !found.is_hostile && !is_scanned_long {
         return Cow::Borrowed(content);
     }
     let mut tamed = content.to_vec();
-    for place in found.places {
-        if let Some(first) = tamed.get_mut(place.start) {
+    let multiparts = found.multiparts.into_iter().filter(|_| is_scanned_long);
+    for place in found.places.into_iter().chain(multiparts) {
+        if let Some(first) = tamed.get_mut(place) {
             *first = b'x';
         }
     }
     Cow::Owned(tamed)
 }
 
-/// The subtype as the e-mail has it.
-pub(super) fn subtype(found: &str) -> &str {
-    PLAIN.iter().find(|(plain, _)| *plain == found).map_or(found, |(_, subtype)| subtype)
+/// A type or subtype as the e-mail has it.
+pub(super) fn word(found: &str) -> &str {
+    PLAIN.iter().find(|(plain, _)| *plain == found).map_or(found, |(_, word)| word)
 }
 
 struct Found {
-    /// The subtypes of parts with e-mails in them.
-    places: Vec<Range<usize>>,
+    /// Where the subtypes of parts with e-mails in them begin.
+    places: Vec<usize>,
+    /// Where types of multiparts begin.
+    multiparts: Vec<usize>,
     is_hostile: bool,
 }
 
 impl Found {
     /// Looks at everything that may be the header of a part, which is more than the parser takes for one.
     fn of(content: &[u8]) -> Found {
-        let (mut places, mut field) = (Vec::new(), Field::Other);
+        let (mut places, mut multiparts, mut field) = (Vec::new(), Vec::new(), Field::Other);
         let (mut block_nests, mut block_is_encoded) = (false, false);
         let (mut has_digest, mut has_encoded, mut is_hostile) = (false, false, false);
         let mut at = 0;
@@ -73,9 +84,14 @@ impl Found {
                 Field::ContentType => {
                     for (offset, window) in line.windows(6).enumerate() {
                         if WORDS.iter().any(|word| window.eq_ignore_ascii_case(word)) {
-                            places.push(start + offset..start + offset + window.len());
+                            places.push(start + offset);
                             has_digest |= window.eq_ignore_ascii_case(b"digest");
                             block_nests = true;
+                        }
+                    }
+                    for (offset, window) in line.windows(MULTIPART.len()).enumerate() {
+                        if window.eq_ignore_ascii_case(MULTIPART) {
+                            multiparts.push(start + offset);
                         }
                     }
                 }
@@ -93,7 +109,7 @@ impl Found {
         }
         // A part of a digest is an e-mail without saying so.
         is_hostile |= places.len() > DEEPEST || (has_digest && has_encoded);
-        Found { places, is_hostile }
+        Found { places, multiparts, is_hostile }
     }
 }
 
@@ -154,6 +170,6 @@ mod tests {
             assert_eq!(matches!(tamed, Cow::Owned(_)), is_hostile, "{content}");
             assert_eq!(tamed.len(), content.len());
         }
-        assert_eq!((subtype("xfc822"), subtype("plain")), ("rfc822", "plain"));
+        assert_eq!((word("xfc822"), word("xultipart"), word("plain")), ("rfc822", "multipart", "plain"));
     }
 }
