@@ -347,9 +347,10 @@ fn what_is_kept_of_a_subscription_is_bounded() {
     let topic = format!("<wse:Filter Dialect='urn:topic'>{}</wse:Filter>", "x".repeat(60_000));
     let refused = (0..400).find(|_| {
         let response = ask(&tested, "POST", "/services/E", &SOAP, &subscribe("http://127.0.0.1:9/", &topic));
-        response.status == 500 && response.body.contains("together already")
+        assert!(response.status == 200 || response.body.contains("together already"), "{}", response.body);
+        response.status == 500
     });
-    assert!(refused.is_some() && kept() < 300, "{}", kept());
+    assert!(refused.is_some() && kept() > 200, "{}", kept());
 }
 
 #[test]
