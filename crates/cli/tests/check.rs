@@ -229,8 +229,12 @@ fn values_that_attributes_of_parts_do_not_take_are_named_once() {
             ],
         ),
         (
-            "<property name='a' expression='json-eval($.a))'/><log xmlns=''/>",
-            &[("warning", "`json-eval($.a))` gives nothing", ""), ("error", "`log` is in no namespace", "")],
+            "<property name='a' expression='json-eval($.a))'/><log xmlns=''/><log xmlns='urn:x'/>",
+            &[
+                ("warning", "`json-eval($.a))` gives nothing", ""),
+                ("warning", "`log` is in no namespace", ""),
+                ("error", "`log` is in the namespace `urn:x`", ""),
+            ],
         ),
         (
             "<log><property name='a' value='b' expression='//c'/></log>",

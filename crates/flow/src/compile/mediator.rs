@@ -7,7 +7,7 @@ use crate::runtime::mediator::Mediator;
 use crate::runtime::plan::Planned;
 use config::read::{respell_attribute, respell_element, wrong_namespace};
 use config::{Element, SYNAPSE};
-use diagnostics::Diagnostic;
+use diagnostics::{Diagnostic, Severity};
 
 /// Attributes that every mediator may have.
 pub const COMMON_ATTRIBUTES: &[&str] =
@@ -32,10 +32,14 @@ impl Compiler<'_> {
             }
             return unsupported;
         };
-        // As in WSO2, which looks for mediators by namespace and name, but for operations by name.
+        // WSO2 looks for mediators by namespace and name, but for operations by name. One in no namespace is certainly meant.
         if element.namespace() != SYNAPSE && !name.contains('.') {
-            self.diagnostics.push(wrong_namespace(element));
-            return None;
+            let found = wrong_namespace(element);
+            if !element.namespace().is_empty() {
+                self.diagnostics.push(found);
+                return None;
+            }
+            self.diagnostics.push(Diagnostic { severity: Severity::Warning, ..found });
         }
         let mark = self.diagnostics.len();
         for attribute in own_attributes(element) {
