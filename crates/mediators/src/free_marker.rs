@@ -3,7 +3,8 @@
 
 use crate::entry_cache::EntryCache;
 use crate::written::Written;
-use diagnostics::Span;
+use config::Element;
+use diagnostics::{Diagnostic, Span};
 use flow::{Compiler, Context, Fault, KeyValue};
 use message::Value;
 use serde_json::Value as Json;
@@ -43,6 +44,21 @@ pub(crate) struct FreeMarker {
     names: Vec<&'static str>,
     /// Members of `axis2` that the template names: many are only known by name.
     axis2: Vec<String>,
+}
+
+/// Whether the `template-type` of a `payloadFactory` is FreeMarker; what it does not know counts as the other one.
+pub(crate) fn is_free_marker(element: &Element, compiler: &mut Compiler<'_>) -> bool {
+    const TYPES: [&str; 2] = ["default", "freemarker"];
+    let Some(attribute) = element.attribute("template-type") else { return false };
+    let value = attribute.value.trim();
+    if !value.is_empty() && !TYPES.iter().any(|name| value.eq_ignore_ascii_case(name)) {
+        compiler.diagnostics.push(
+            Diagnostic::warning("bad-value", format!("`template-type` should not be `{value}`"))
+                .at(attribute.value_span, "counts as `default`; expected `default` or `freemarker`")
+                .did_you_mean(value, TYPES),
+        );
+    }
+    value.eq_ignore_ascii_case(TYPES[1])
 }
 
 const NAMES: &[&str] = &["payload", "args", "ctx", "axis2", "trp", "vars"];

@@ -9,7 +9,7 @@ mod json;
 mod template;
 
 use crate::entry_cache::{EntryCache, warn_missing};
-use crate::free_marker::Templates;
+use crate::free_marker::{Templates, is_free_marker};
 use crate::target::is_true;
 use config::Element;
 use diagnostics::Span;
@@ -49,7 +49,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute {
             name: "escapeXmlChars",
             required: false,
-            values: Values::Text,
+            values: Values::Boolean,
             default: "false",
             meaning: "JSON: escape the line breaks and other control characters in the strings of an argument that is JSON as text",
         },
@@ -179,8 +179,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             arguments.push(Argument::compile(arg, compiler)?);
         }
     }
-    let free_marker =
-        element.attr("template-type").is_some_and(|kind| kind.trim().eq_ignore_ascii_case("freemarker"));
+    let free_marker = is_free_marker(element, compiler);
     let template = match (free_marker, format.attribute("key")) {
         (true, _) => Source::FreeMarker(Templates::compile(format, written(format, media), compiler)?),
         (false, Some(_)) => behind_key(format, media, arguments.len(), compiler)?,

@@ -247,26 +247,33 @@ fn inline(
                 (place.source + 1 == last).then(|| text.span_of(place.line, place.column)).flatten()
             };
             let name = |place: script::Place| includes.get(place.source).map_or("the script", |key| &**key);
-            warn_of_classes(script, span_of, element.start_tag(), name, compiler);
+            warn_of_missing(script, span_of, element.start_tag(), name, compiler);
         })
 }
 
-/// Names the classes of Java that are not here: where they are written, or else at `element` with the name of their text.
-fn warn_of_classes<'n>(
+/// Names the classes of Java and what of E4X is not here: where they are written, or else at `element` with the name of their text.
+fn warn_of_missing<'n>(
     script: &Script,
     span_of: impl Fn(script::Place) -> Option<Span>,
     element: Span,
     name_of: impl Fn(script::Place) -> &'n str,
     compiler: &mut Compiler<'_>,
 ) {
+    let written = |place: script::Place| match span_of(place) {
+        Some(span) => (span, "what uses it is a fault".to_owned()),
+        None => {
+            let (name, line, column) = (name_of(place), place.line, place.column);
+            (element, format!("in {name}, line {line}, column {column}: what uses it is a fault"))
+        }
+    };
+    for refused in script.refused() {
+        let (span, label) = refused.place.map_or((element, String::new()), written);
+        compiler.diagnostics.push(
+            Diagnostic::warning("bad-script", refused.message.clone()).at(span, label).help(refused.help),
+        );
+    }
     for &(place, ref class) in script.missing_classes() {
-        let (span, label) = match span_of(place) {
-            Some(span) => (span, "what uses it is a fault".to_owned()),
-            None => {
-                let (name, line, column) = (name_of(place), place.line, place.column);
-                (element, format!("in {name}, line {line}, column {column}: what uses it is a fault"))
-            }
-        };
+        let (span, label) = written(place);
         let classes = match class.strip_suffix(".*") {
             Some(package) => format!("the Java package `{package}`"),
             None => format!("the Java class `{class}`"),
@@ -297,7 +304,7 @@ fn behind_key(
         match check(&texts, Some(function)) {
             Ok(script) => {
                 let name_of = |at: script::Place| includes.get(at.source).map_or(name, |key| &**key);
-                warn_of_classes(&script, |_| None, place, name_of, compiler);
+                warn_of_missing(&script, |_| None, place, name_of, compiler);
                 return Some(Source::Fixed(Arc::new(script)));
             }
             // As in WSO2 that costs the messages that come here, not the artifact.

@@ -134,6 +134,7 @@ missing or wrong is a warning when the configuration loads, and a fault for each
         (Need::Whole, "a sequence is named by an expression on the body"),
     ],
     refused: &[
+        ("<throttle id=\"a\"/>", "`throttle` has no policy"),
         ("<throttle/>", "`throttle` needs the attribute `id`"),
         ("<throttle id=\" \"/>", "`throttle` needs an `id`"),
         ("<throttle id=\"a\"><drop/></throttle>", "`drop` has no effect inside of `throttle`"),
@@ -283,6 +284,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             },
         },
     };
+    if matches!(rules, Rules::Absent) {
+        let message = "`throttle` has no policy";
+        compiler.warning("missing-element", message, element.start_tag(), "every message is admitted");
+    }
     let mut branch = |name: &str| match element.attribute(name) {
         Some(_) => match compiler.sequence(element, name) {
             Some(SequenceRef::Known(list)) => Branch::Named(list),

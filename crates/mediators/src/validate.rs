@@ -21,11 +21,11 @@ pub const DEFINITION: Definition = Definition {
             .or("the first element of the body; the JSON payload"),
         Attribute::optional(
             "cache-schema",
-            Values::Text,
+            Values::Boolean,
             "not needed here: a schema is compiled again when its text changes",
         )
         .or("true"),
-        Attribute::optional("json-source", Values::Text, "checks every message as JSON").or("false"),
+        Attribute::optional("json-source", Values::Boolean, "checks every message as JSON").or("false"),
     ],
     children: Children::Elements(&["schema", "feature", "property", "resource", "on-fail"]),
     page: PAGE,
@@ -62,7 +62,7 @@ The documents that a schema imports or includes are the `resource` of that locat
             "a feature of the XML parser in WSO2; without effect here",
             &[
                 Attribute::required("name", Values::Text, "its URI"),
-                Attribute::optional("value", Values::Text, "`true` or `false`"),
+                Attribute::optional("value", Values::Boolean, "`true` or `false`"),
             ],
         ),
         Inside::new(
@@ -70,7 +70,7 @@ The documents that a schema imports or includes are the `resource` of that locat
             "the same in old configurations",
             &[
                 Attribute::required("name", Values::Text, "its URI"),
-                Attribute::optional("value", Values::Text, "`true` or `false`"),
+                Attribute::optional("value", Values::Boolean, "`true` or `false`"),
             ],
         ),
         RESOURCE,

@@ -494,6 +494,15 @@ impl Import {
         let name = read::required(element, "name", reading.diagnostics);
         let package = read::required(element, "package", reading.diagnostics);
         let enabled = element.attr("status").is_none_or(|status| status == "enabled");
+        if let Some(status) = read::optional(element, "status")
+            && !["enabled", "disabled"].contains(&status.as_str())
+        {
+            reading.diagnostics.push(
+                Diagnostic::warning("bad-value", format!("`{status}` counts as disabled for `status`"))
+                    .at(status.span, "expected enabled or disabled")
+                    .did_you_mean(&status, ["enabled", "disabled"]),
+            );
+        }
         Some(Import { name: name?, package: package?, enabled, span: element.span() })
     }
 }
