@@ -367,8 +367,8 @@ fn gigabyte() -> (u16, thread::JoinHandle<usize>) {
     let sent = thread::spawn(move || {
         let mut stream = listener.accept().unwrap().0;
         stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
-        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
-        while let Some(line) = lines.next() {
+        let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+        for line in lines {
             // The words of a command, without their number and lengths.
             match line.as_str() {
                 "GET" => break,
