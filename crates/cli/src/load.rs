@@ -318,9 +318,8 @@ impl Loaded {
             self.found.iter().filter_map(|finding| Some((finding.rule, finding.span()?))).collect();
         for finding in &findings {
             let Some(span) = finding.span() else { continue };
-            let within =
-                |place: &Span| place.file == span.file && place.start <= span.start && span.end <= place.end;
-            if places.iter().any(within) && !unknown.has(finding) && reported.insert((finding.rule, span)) {
+            let is_flawed = places.iter().any(|place| place.encloses(span));
+            if is_flawed && !unknown.has(finding) && reported.insert((finding.rule, span)) {
                 found.push(finding.clone());
             }
         }

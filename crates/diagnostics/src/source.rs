@@ -54,6 +54,11 @@ impl Span {
         self.file == other.file && (self.start..=self.end).contains(&other.start)
     }
 
+    /// Whether another one lies wholly within it.
+    pub fn encloses(self, other: Span) -> bool {
+        self.file == other.file && self.start <= other.start && other.end <= self.end
+    }
+
     /// `file:line:column` as log lines and answers show it.
     pub fn place(self, sources: &SourceMap) -> String {
         match sources.get(self.file) {
@@ -144,21 +149,21 @@ impl SourceFile {
 
     /// The words that [`SourceFile::line`] replaces by `*` in the lines of a span.
     pub(crate) fn hidden_words(&self, span: Span) -> Vec<&str> {
-        let shown = self.shown().as_bytes();
-        if std::ptr::eq(shown, self.text.as_bytes()) {
-            return Vec::new();
-        }
-        let (from, to) = (self.floor(span.start), self.floor(span.end));
-        let begin = self.text[..from].rfind('\n').map_or(0, |at| at + 1);
-        let end = self.text[to..].find('\n').map_or(self.text.len(), |at| to + at);
-        let (text, mut words, mut at) = (self.text.as_bytes(), Vec::new(), begin);
-        while at < end {
-            let length = shown[at..end].iter().take_while(|byte| **byte == b'*').count();
-            if text[at..at + length] != shown[at..at + length] {
-                // Whole characters are replaced, byte by byte.
-                words.extend(self.text.get(at..at + length));
+        let mut words = Vec::new();
+        for line in self.place(span.start).line..=self.place(span.end).line {
+            let (start, shown) = self.line(line);
+            let text = &self.text[start..start + shown.len()];
+            if shown == text {
+                continue;
             }
-            at += length.max(1);
+            let mut at = 0;
+            while at < shown.len() {
+                let length = shown.as_bytes()[at..].iter().take_while(|byte| **byte == b'*').count();
+                // Whole characters are replaced, byte by byte. A run of stars that is written is no secret.
+                let word = text.get(at..at + length);
+                words.extend(word.filter(|word| word.bytes().any(|byte| byte != b'*')));
+                at += length.max(1);
+            }
         }
         words
     }

@@ -279,7 +279,7 @@ impl Report {
         let sources = &loaded.plan.sources;
         let inside: Vec<&Diagnostic> = found
             .iter()
-            .filter(|finding| finding.span().is_some_and(|span| holds(element.span(), span)))
+            .filter(|finding| finding.span().is_some_and(|span| element.span().encloses(span)))
             .copied()
             .collect();
         let mut reasons: Vec<Reason> = inside
@@ -324,7 +324,8 @@ impl Report {
             // The innermost element around a finding is the one that it is about.
             let about = |finding: &&&Diagnostic| {
                 finding.span().is_some_and(|span| {
-                    holds(element.span(), span) && !element.elements().any(|child| holds(child.span(), span))
+                    element.span().encloses(span)
+                        && !element.elements().any(|child| child.span().encloses(span))
                 })
             };
             let status =
@@ -336,10 +337,6 @@ impl Report {
 
 fn worst(reasons: &[Reason]) -> Status {
     reasons.iter().map(|reason| reason.status).max().unwrap_or(Status::Runs)
-}
-
-fn holds(outer: Span, inner: Span) -> bool {
-    outer.file == inner.file && outer.start <= inner.start && inner.end <= outer.end
 }
 
 fn reason(found: &Diagnostic, sources: &SourceMap) -> Reason {

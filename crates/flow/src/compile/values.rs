@@ -59,13 +59,10 @@ pub(super) fn of_part(attribute: &config::Attribute, declared: &Attribute) -> Op
 /// Says what is odd in the parts of a mediator, but what findings since `mark` have said already. `taken`: the mediator was compiled.
 pub(super) fn say_of_parts(odd: Vec<Odd>, taken: bool, mark: usize, diagnostics: &mut Diagnostics) {
     for odd in odd {
-        let within = |inner: Span, outer: Span| {
-            inner.file == outer.file && outer.start <= inner.start && inner.end <= outer.end
-        };
         // At the value itself, or of an element as a whole because of the value.
         let is_said = diagnostics.iter().skip(mark).any(|found| {
             found.span().is_some_and(|span| {
-                within(span, odd.place) || within(odd.place, span) && found.message.contains(&odd.quoted)
+                odd.place.encloses(span) || span.encloses(odd.place) && found.message.contains(&odd.quoted)
             })
         });
         if !is_said {
