@@ -385,6 +385,8 @@ struct Translation<'a> {
     /// Up to here the text is in `out`.
     done: usize,
     depth: usize,
+    /// See [`brackets`].
+    brackets: Vec<Option<usize>>,
     /// The closing brackets of the filters that are open.
     filters: Vec<usize>,
     /// What throws when it runs.
@@ -393,8 +395,8 @@ struct Translation<'a> {
 
 impl<'a> Translation<'a> {
     fn of(text: &'a str, tokens: &'a [Token], depth: usize) -> Translation<'a> {
-        let (filters, refused) = (Vec::new(), Vec::new());
-        Translation { text, tokens, out: String::new(), done: 0, depth, filters, refused }
+        let (brackets, filters, refused) = (brackets(text, tokens), Vec::new(), Vec::new());
+        Translation { text, tokens, out: String::new(), done: 0, depth, brackets, filters, refused }
     }
 
     fn word(&self, at: usize) -> &'a str {

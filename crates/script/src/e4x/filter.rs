@@ -9,7 +9,7 @@
 //! | `@id`, `*::a`, `ns::a` in it | `$item$["@id"]`, `$item$["*::a"]`, … |
 
 use super::{Refused, Translation};
-use crate::tokens::{Kind, brackets};
+use crate::tokens::Kind;
 
 /// The item that a filter looks at.
 const ITEM: &str = "$item$";
@@ -38,7 +38,7 @@ impl Translation<'_> {
     /// Begins a filter at its dot; answers the token to go on with.
     pub(super) fn filter(&mut self, dot: usize) -> Result<usize, Refused> {
         let open = dot + 1;
-        let Some(close) = brackets(self.text, self.tokens)[open] else {
+        let Some(close) = self.brackets[open] else {
             return Err(Refused {
                 at: self.tokens[open].at.start,
                 message: "this filter `x.(…)` does not end".to_owned(),
