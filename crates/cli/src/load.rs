@@ -320,6 +320,10 @@ impl Loaded {
             let Some(span) = finding.span() else { continue };
             let within =
                 |place: &Span| place.file == span.file && place.start <= span.start && span.end <= place.end;
+            // The template of a resource is looked at twice: as it is read, and as requests are matched with it.
+            if finding.rule == "bad-template" && reported.contains(&("bad-uri-template", span)) {
+                continue;
+            }
             if places.iter().any(within) && !unknown.has(finding) && reported.insert((finding.rule, span)) {
                 found.push(finding.clone());
             }
