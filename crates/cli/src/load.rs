@@ -319,6 +319,10 @@ impl Loaded {
         for finding in &findings {
             let Some(span) = finding.span() else { continue };
             let is_flawed = places.iter().any(|place| place.encloses(span));
+            // The template of a resource is looked at twice: as it is read, and as requests are matched with it.
+            if finding.rule == "bad-template" && reported.contains(&("bad-uri-template", span)) {
+                continue;
+            }
             if is_flawed && !unknown.has(finding) && reported.insert((finding.rule, span)) {
                 found.push(finding.clone());
             }

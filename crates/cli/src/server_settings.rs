@@ -62,6 +62,9 @@ const OTHER_TRANSPORT: Fate = Fate::NoEffect(
 const PRIORITIES: Fate = Fate::Honoured("is honoured, unless `http.priorities` is set in busbar.toml");
 const LISTEN: Fate = Fate::Mapped("is not read here: set `listen.http` and `listen.https` in busbar.toml");
 const USERS: Fate = Fate::Honoured("is read: a user, unless `http.users` in busbar.toml names the same");
+const SENDER: Fate = Fate::NotNeeded("is not needed: each endpoint has its own timeouts and TLS profile");
+const BLOCKING: Fate = Fate::NotNeeded("is not needed: blocking calls use the same client");
+const SERVER: Fate = Fate::NotNeeded("is not needed: it describes a server of WSO2 itself");
 const THREADS: Fate = Fate::NotNeeded("is not needed: messages that wait hold no thread");
 const AS_HTTP: Fate = Fate::Honoured("is honoured, unless `[http]` is set in busbar.toml");
 
@@ -110,10 +113,19 @@ const KEYS: &[(&str, Fate)] = &[
         Fate::Honoured("is honoured, unless `[[proxy]]` is set in busbar.toml"),
     ),
     ("transport.http.proxy_profile", Fate::Honoured("is honoured, unless `[[proxy]]` is set in busbar.toml")),
-    (
-        "transport.http.sender",
-        Fate::NotNeeded("is not needed: each endpoint has its own timeouts and TLS profile"),
-    ),
+    ("transport.http.sender.connection_timeout", SENDER),
+    ("transport.http.sender.enable", SENDER),
+    ("transport.http.sender.hostname", SENDER),
+    ("transport.http.sender.keystore.", SENDER),
+    ("transport.http.sender.parameter", SENDER),
+    ("transport.http.sender.secured_", SENDER),
+    ("transport.http.sender.so_timeout", SENDER),
+    ("transport.http.sender.socket_timeout", SENDER),
+    ("transport.http.sender.truststore.", SENDER),
+    ("transport.http.sender.warn_on_http_500", SENDER),
+    ("transport.http.sender_enable", SENDER),
+    ("transport.http.sender_secured_enable", SENDER),
+    ("transport.http.blocking_sender.", BLOCKING),
     ("transport.http.core_worker_pool", THREADS),
     ("transport.http.max_worker_pool", THREADS),
     ("transport.http.worker_pool", THREADS),
@@ -128,7 +140,7 @@ const KEYS: &[(&str, Fate)] = &[
     ("transport.local.", Fate::NotNeeded("is not needed: `local://` addresses always work")),
     ("transport.ws", Fate::NotNeeded("is not needed: WebSockets come through the same ports")),
     ("transport.vfs.", Fate::NoEffect("has no effect: the parameters of each service and address count")),
-    ("transport.blocking_http", Fate::NotNeeded("is not needed: blocking calls use the same client")),
+    ("transport.blocking_http", BLOCKING),
     ("transport.jms", OTHER_TRANSPORT),
     ("transport.jndi", OTHER_TRANSPORT),
     ("transport.rabbitmq", OTHER_TRANSPORT),
@@ -160,7 +172,27 @@ const KEYS: &[(&str, Fate)] = &[
         "server.enable_swa",
         Fate::NotNeeded("is not needed: the Content-Type says whether a message has attachments"),
     ),
-    ("server.", Fate::NotNeeded("is not needed: it describes a server of WSO2 itself")),
+    ("server.base_path", SERVER),
+    ("server.disable_", SERVER),
+    ("server.force_local_cache", SERVER),
+    ("server.hide_", SERVER),
+    ("server.http_proxy_port", SERVER),
+    ("server.https_proxy_port", SERVER),
+    ("server.internal_hostname", SERVER),
+    ("server.key", SERVER),
+    ("server.mgt_", SERVER),
+    ("server.mode", SERVER),
+    ("server.name", SERVER),
+    ("server.node_id", SERVER),
+    ("server.node_ip", SERVER),
+    ("server.proxy_context_path", SERVER),
+    ("server.role", SERVER),
+    ("server.server_details", SERVER),
+    ("server.server_key", SERVER),
+    ("server.server_role", SERVER),
+    ("server.type", SERVER),
+    ("server.user_agent", SERVER),
+    ("server.version", SERVER),
     (
         "keystore.",
         Fate::Mapped("is not read here: set `[tls]` and `[[profile]]` in busbar.toml, with PEM files"),
@@ -439,13 +471,21 @@ fn finding(written: &Written, is_toml: bool) -> Diagnostic {
     };
     let found = Diagnostic::new("server-setting", severity, format!("`{key}` {}", fate.text()));
     match fate {
-        Fate::Unknown if is_toml => found.did_you_mean(
-            key,
-            TUNABLES.iter().map(|(name, _)| *name).chain(KEYS.iter().map(|(name, _)| *name)),
-        ),
-        Fate::Unknown => found.did_you_mean(key, tunables::names()),
+        Fate::Unknown if is_toml => {
+            let names = TUNABLES.iter().map(|(name, _)| *name).chain(KEYS.iter().map(|(name, _)| *name));
+            found.did_you_mean(key, names.filter(|name| resembles(key, name)))
+        }
+        Fate::Unknown => found.did_you_mean(key, tunables::names().filter(|name| resembles(key, name))),
         _ => found,
     }
+}
+
+/// Whether a key may be another one misspelt: their last parts resemble each other too, however long the parts before are.
+fn resembles(key: &str, name: &str) -> bool {
+    let name = name.trim_end_matches('.');
+    let last = |text: &str| text.rsplit('.').next().unwrap_or(text).to_owned();
+    let (written, meant) = (last(key), last(name));
+    written == meant || diagnostics::nearest(&written, [meant.as_str()]).is_some()
 }
 
 /// What becomes of a key of a file of properties.
@@ -737,5 +777,31 @@ mod tests {
                  `keystore.primary.file_name`, `keystore.primary.password`",
             ]
         );
+    }
+
+    #[test]
+    fn keys_that_nobody_reads_are_unknown() {
+        for (key, fate, help) in [
+            ("server.foo", "is not known", None),
+            ("server.host_name", "is not known", Some("server.hostname")),
+            ("server.node_ip", "is not needed", None),
+            ("server.name", "is not needed", None),
+            ("transport.http.sender.foo", "is not known", None),
+            ("transport.http.sender.warn_on_http_500", "is not needed", None),
+            (
+                "transport.http.sender.conection_timeout",
+                "is not known",
+                Some("transport.http.sender.connection_timeout"),
+            ),
+            ("transport.http.sockt_timeout", "is not known", Some("transport.http.socket_timeout")),
+            ("transport.http.blocking_sender.so_timeout", "is not needed", None),
+        ] {
+            let found = finding(&Written { key: key.to_owned(), at: 0..0, is_filled_in: false }, true);
+            assert!(found.message.contains(fate), "{key}: {}", found.message);
+            let wanted: Vec<String> = help.iter().map(|name| format!("did you mean `{name}`?")).collect();
+            assert_eq!(found.help, wanted, "{key}");
+        }
+        let found = finding(&Written { key: "synapse.nix".to_owned(), at: 0..0, is_filled_in: false }, false);
+        assert!(found.help.is_empty(), "{:?}", found.help);
     }
 }

@@ -480,3 +480,75 @@ fn errors_of_the_frame_hide_nothing_within() {
     }
     assert_eq!(output.status.code(), Some(1));
 }
+
+/// What is not served, not there or no JSON is said when the configuration loads.
+#[test]
+fn what_has_no_effect_or_faults_is_not_silent() {
+    let wsdl = r#"<wsdl:definitions xmlns:wsdl="http://schemas.xmlsoap.org/wsdl/" xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t"><wsdl:types><xs:schema targetNamespace="urn:t"><xs:include schemaLocation="inc.xsd"/></xs:schema></wsdl:types></wsdl:definitions>"#;
+    let proxy = |attributes: &str, more: &str| {
+        format!(
+            "<proxy name='P' {attributes}><target><inSequence><respond/></inSequence></target>{more}</proxy>"
+        )
+    };
+    let sequence = |steps: &str| format!("<sequence name='s'>{steps}</sequence>");
+    let endpoint = |inside: &str| format!("<endpoint name='E'>{inside}</endpoint>");
+    let cases = [
+        (proxy("transports='http jms'", ""), "[unserved-transport]: nothing reaches this proxy through jms", 1),
+        (proxy("transports='htp'", ""), "[unknown-transport]: there is no transport `htp`", 1),
+        (proxy("transports='http https ws'", ""), "", 0),
+        (proxy("", &format!("<publishWSDL>{wsdl}</publishWSDL>")), "refers to `inc.xsd`, which is not there", 1),
+        (
+            proxy("", &format!("<publishWSDL>{wsdl}<resource location='inc.xsd' key='inc'/></publishWSDL>"))
+                + "<localEntry key='inc'><xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' targetNamespace='urn:t'/></localEntry>",
+            "",
+            0,
+        ),
+        (
+            endpoint("<recipientlist><endpoints value='jms:/a,http://localhost:9000/b,mailto:c@d' max-cache='2'/></recipientlist>"),
+            "[unsupported-transport]: there is no transport `mailto` here",
+            2,
+        ),
+        (endpoint("<address uri='local://services/Q'/>") + &proxy("", ""), "[unknown-reference]: there is no proxy service `Q`", 1),
+        (endpoint("<address uri='local://services/P/x?y=z'/>") + &proxy("", ""), "", 0),
+        (sequence("<header name='To' value='jms:/x'/><send/>"), "[unsupported-transport]: there is no transport `jms` here", 1),
+        (sequence("<header name='To' value='http://localhost:9000/a'/><send/>"), "", 0),
+        (
+            sequence("<payloadFactory media-type='json'><format>{\"a\": $1 \"b\":2}</format><args><arg value='1'/></args></payloadFactory>"),
+            "[bad-json-template]",
+            1,
+        ),
+        (sequence("<property name='j' type='JSON' value='{a'/>"), "`{a` is not JSON: it becomes a JSON string", 1),
+        (sequence("<property name='j' type='JSON' value='a text'/>"), "", 0),
+        (sequence("<clone><target/></clone>"), "[missing-element]: the `target` is empty", 1),
+        (sequence("<property name='x' value='y'>foo</property>"), "[stray-text]: text in `property` is ignored", 1),
+        (sequence("<property name='x' expression='$foo:y'/>"), "[unknown-scope]: there is no scope `foo`", 1),
+        (sequence("<property name='x' expression='json-eval($.a.b'/>"), "`json-eval(` is not closed", 1),
+        (sequence("<log category='warning'/>"), "did you mean `WARN`?", 1),
+        (
+            sequence("<switch source='//a'><case regex='a'><log/></case><default/><default/></switch>"),
+            "[duplicate-element]: a second `default` in `switch` is ignored",
+            1,
+        ),
+        (
+            "<api name='A' context='/a'><resource methods='GET' uri-template='/a{;x}'><inSequence><respond/></inSequence></resource></api>".to_owned(),
+            "[bad-uri-template]",
+            1,
+        ),
+        (
+            endpoint("<address uri='http://localhost:9000/a'><timeout><duration>1</duration><responseAction>faultt</responseAction></timeout></address>"),
+            "`responseAction` cannot be `faultt`",
+            1,
+        ),
+        (endpoint("<address uri='http://user:word@localhost:9000/a'/>"), "use `authentication` of an `http` endpoint", 1),
+    ];
+    for (number, (artifacts, wanted, count)) in cases.iter().enumerate() {
+        let path = configuration(&format!("check-silent-{number}"), artifacts);
+        let shown = check(&path, &["--format", "json"]);
+        let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+        let found: Vec<&str> = text.lines().filter(|line| !line.contains("\"severity\":\"note\"")).collect();
+        assert_eq!(found.len(), *count, "{artifacts}: {text}");
+        let human = check(&path, &[]);
+        let human = String::from_utf8_lossy(&human.stdout).into_owned();
+        assert!(human.contains(wanted), "{artifacts}: {wanted}: {human}");
+    }
+}

@@ -102,6 +102,30 @@ fn a_migration_is_reported() {
     );
     assert_eq!(busbar(&["migrate", "/nonexistent"]).status.code(), Some(1));
 
+    // A data source of the settings is an artifact with a name, and what is wrong with it is told.
+    let home = project(
+        "migrates-data-sources",
+        &[
+            (
+                "deployment/synapse-configs/default/sequences/S.xml",
+                format!("<sequence {NS} name='S'><drop/></sequence>"),
+            ),
+            (
+                "conf/deployment.toml",
+                "[[datasource]]\nid = 'Good'\nurl = 'jdbc:h2:a'\n[[datasource]]\nid = 'Bad'\n".to_owned(),
+            ),
+        ],
+    );
+    let shown = busbar(&["migrate", home.to_str().expect("UTF-8"), "--format", "json"]).stdout;
+    let report: serde_json::Value = serde_json::from_slice(&shown).expect("JSON");
+    for (name, status) in [("Good", "runs"), ("Bad", "differs")] {
+        let artifacts = report["artifacts"].as_array().expect("a list");
+        let one =
+            artifacts.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("{name}: {report}"));
+        assert_eq!((&one["status"], one["kind"].as_str()), (&status.into(), Some("data source")), "{report}");
+        assert_eq!(one["reasons"].as_array().map(Vec::is_empty), Some(status == "runs"), "{report}");
+    }
+
     let circle = support::configuration(
         "migrates-circle",
         "<sequence name='a'><sequence key='b'/></sequence><sequence name='b'><sequence key='a'/></sequence>",

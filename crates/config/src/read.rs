@@ -182,6 +182,12 @@ pub fn bad_value(kind: &str, value: &str, span: Span, expected: impl Display) ->
         .at(span, format!("expected {expected}"))
 }
 
+/// As [`bad_value`], where it is named by the attribute or element that it is written in.
+pub fn bad_setting(name: &str, value: &str, span: Span, expected: impl Display) -> Diagnostic {
+    Diagnostic::error("bad-value", format!("`{name}` cannot be `{value}`"))
+        .at(span, format!("expected {expected}"))
+}
+
 /// The finding for an attribute that must be there.
 pub fn missing_attribute(element: &Element, name: &str) -> Diagnostic {
     let found =
@@ -308,7 +314,7 @@ pub fn choice<T: Copy>(
 pub fn number<T: FromStr>(key: &Key, kind: &str, expected: &str, diagnostics: &mut Diagnostics) -> Option<T> {
     let value = key.parse().ok();
     if value.is_none() {
-        diagnostics.push(bad_value(kind, key, key.span, expected));
+        diagnostics.push(bad_setting(kind, key, key.span, expected));
     }
     value
 }

@@ -408,7 +408,7 @@ fn data_sources_come_from_everywhere() {
         one("B", "b")
     );
     let settings = "[[datasource]]\nid = 'C'\nurl = 'c'\nusername = 'u'\npassword = '$secret{c}'\ndriver = 'd'\n\
-                    [datasource.pool_options]\nmaxActive = 7\n";
+                    [datasource.pool_options]\nmaxActive = 7\n[[datasource]]\nid = 'D'\n";
     let home = directory(
         "data-sources-home",
         &[
@@ -429,13 +429,16 @@ fn data_sources_come_from_everywhere() {
         "data-sources-project-old",
         &[("pom.xml", "<project/>"), ("Module/datasource/A.xml", &one("A", "a"))],
     );
-    for (root, names) in [(home, "A B C"), (project, "A"), (synapse, "A")] {
+    for (root, names) in [(home, "A B C D"), (project, "A"), (synapse, "A")] {
         let loaded = load(&root, &LoadOptions::default());
         let sources = &loaded.configuration.data_sources;
         assert_eq!(sources.names().collect::<Vec<_>>().join(" "), names, "{:?}", loaded.diagnostics);
         let first = sources.get("A").unwrap();
         assert!(first.is_named("A") && first.is_named("java:comp/env/jdbc/A") && !first.is_named("B"));
         assert_eq!(first.value(&["password"]).map(|value| &*value.value), Some("$secret{A.pw}"));
+        let without_url =
+            reported(&loaded).iter().any(|line| line.contains("the data source `D` has no `url`"));
+        assert_eq!(without_url, sources.get("D").is_some(), "{:?}", loaded.diagnostics);
         if let Some(last) = sources.get("C") {
             assert!(last.is_named("jdbc/C"));
             assert_eq!(last.value(&["MAXACTIVE"]).map(|value| &*value.value), Some("7"));

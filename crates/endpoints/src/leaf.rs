@@ -595,6 +595,7 @@ pub fn reach(url: &str, context: &Context) -> Result<(Target, String), Fault> {
 /// messages fault: other branches of the flow may be in use.
 pub fn fixed(url: &str, span: Span, compiler: &mut Compiler<'_>) -> Result<(Target, String), Fault> {
     if let Some(path) = flow::local::path(url) {
+        compiler.check_service(&path, span);
         return Ok((flow::local::target(), path));
     }
     if flow::file::is_address(url) {
@@ -608,7 +609,7 @@ pub fn fixed(url: &str, span: Span, compiler: &mut Compiler<'_>) -> Result<(Targ
             }
         };
     }
-    if let Some((transport, instead)) = crate::scheme::other_transport(url) {
+    if let Some((transport, instead)) = flow::other_transport(url) {
         let message = match transport {
             "local" => format!("`{url}` does not name a proxy service of this server"),
             _ => format!("there is no transport `{transport}` here"),

@@ -16,7 +16,6 @@ mod member;
 mod oauth;
 mod recipient_list;
 mod reference;
-mod scheme;
 mod session;
 mod state;
 #[cfg(test)]

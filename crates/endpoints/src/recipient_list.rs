@@ -50,6 +50,9 @@ pub fn compile(
             .map(|member| member::compile(member, endpoint, &group.definition, compiler))
             .collect(),
         Recipients::Dynamic { value, max_cache } => {
+            if let config::Value::Literal(list) = value {
+                check(list, compiler);
+            }
             let value = leaf::key_value(value, compiler)?;
             let identity = compiler.identity(&name);
             return Some(Arc::new(Named {
@@ -63,6 +66,22 @@ pub fn compile(
         }
     };
     Some(Arc::new(RecipientList { name, endpoints: endpoints? }))
+}
+
+/// Warns of the addresses in a fixed list to which nothing can be sent.
+fn check(list: &config::Key, compiler: &mut Compiler<'_>) {
+    let exact = list.value.len() == (list.span.end - list.span.start) as usize;
+    let mut at = 0;
+    for part in list.value.split(',') {
+        let blank = part.len() - part.trim_start().len();
+        let url = part.trim();
+        let span = if exact { list.span.part(at + blank, url.len()) } else { list.span };
+        if !url.is_empty() && !url.contains(['{', '$']) {
+            // Messages fault there; what is wrong is in the finding.
+            let _ = leaf::fixed(url, span, compiler);
+        }
+        at += part.len() + 1;
+    }
 }
 
 impl Endpoint for RecipientList {

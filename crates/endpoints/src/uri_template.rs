@@ -377,7 +377,10 @@ pub fn parse_url(text: &str) -> Result<Url, UrlError> {
     let (authority, tail) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let whole = start..start + authority.len();
     if authority.contains('@') {
-        return error("a URL with user information is not accepted", whole);
+        return error(
+            "no user name and password may stand here: use `authentication` of an `http` endpoint",
+            whole,
+        );
     }
     let (host, port) = match authority.strip_prefix('[') {
         Some(v6) => {

@@ -58,6 +58,11 @@ const NEUTRAL: &[&str] = &[
     "transaction",
 ];
 
+/// Whether a step changes or reads the message, and has no visible effect.
+pub fn is_neutral(name: &str) -> bool {
+    NEUTRAL.contains(&name) || READING.contains(&name)
+}
+
 /// Steps without a use if the message goes nowhere.
 const PREPARING: &[&str] =
     &["header", "payloadFactory", "enrich", "xslt", "fastXSLT", "datamapper", "jsontransform", "rewrite"];

@@ -119,12 +119,26 @@ fn expressions_that_cannot_match_are_found() {
         "$ctx:a = 'b' and $ctx:a = 'c'",
         "//id | $trp:X-Id",
         "count(//a[b | $url:c]) > 0",
+        "1=2",
+        "'a' = 'b'",
+        "$body/*[1]/@a/b",
+        "//text()/a",
     ] {
         assert_eq!(found(xpath), ["condition-never-holds"], "{xpath}");
     }
-    for xpath in
-        ["//order/id", "get-property('paid') = 'true'", "$ctx:a = 'b' or $ctx:a = 'c'", "//id | $ctx:nodes"]
-    {
+    for xpath in [
+        "//order/id",
+        "get-property('paid') = 'true'",
+        "$ctx:a = 'b' or $ctx:a = 'c'",
+        "//id | $ctx:nodes",
+        "1=1",
+        "true()",
+        "2 > 1",
+        "//a/@b",
+        "//a/@b/..",
+        "//a/text()",
+        "//a[@b/../c]",
+    ] {
         assert!(found(xpath).is_empty(), "{xpath}");
     }
 }
@@ -153,5 +167,158 @@ fn expressions_that_are_texts_are_found() {
         "<file.read><path>{$ctx:path}</path></file.read>",
     ] {
         assert!(!found(step).contains(&"expression-as-text"), "{step}");
+    }
+}
+
+/// Names that are nearly those of the engine, and names of the author's own.
+#[test]
+fn misspelt_properties_of_the_engine_are_found() {
+    let found = |steps: &str| found(&proxy(&format!("<inSequence>{steps}<respond/></inSequence>")));
+    for (name, scope) in [
+        ("REST_URL_POSTIX", "axis2"),
+        ("HTTP_SCC", "axis2"),
+        ("messageTpye", "axis2"),
+        ("MESSAGE_TYPE", "axis2"),
+        ("NO_ENTITY_BODDY", "axis2"),
+        ("FORCE_SC_ACEPTED", "axis2"),
+        ("OUT_ONLI", "default"),
+        ("out_only", "synapse"),
+    ] {
+        let step = format!("<property name='{name}' value='true' scope='{scope}'/>");
+        assert_eq!(found(&step), ["misspelt-property"], "{step}");
+        let group = format!("<propertyGroup>{step}</propertyGroup>");
+        assert_eq!(found(&group), ["misspelt-property"], "{group}");
+        // What is read is the author's own.
+        let read =
+            format!("{step}<log><property name='a' expression=\"get-property('{scope}','{name}')\"/></log>");
+        assert_eq!(found(&read), Vec::<&str>::new(), "{read}");
+    }
+    for step in [
+        "<property name='message_type' value='a'/>",
+        "<property name='http_scc' value='a'/>",
+        "<property name='response' value='a'/>",
+        "<property name='contentType' value='application/json' scope='axis2'/>",
+        "<property name='REST_URL_PREFIX' value='a' scope='axis2'/>",
+        "<property name='IGNORE_SC_ACCEPTED' value='a' scope='axis2'/>",
+        "<property name='HTTP_SC2' value='a' scope='axis2'/>",
+        "<property name='MessageType' value='a' scope='transport'/>",
+        "<property name='tenant' value='a' scope='axis2'/>",
+    ] {
+        assert!(!found(step).contains(&"misspelt-property"), "{step}");
+    }
+}
+
+/// Flows that leave the client with 202, and flows that mean it or answer.
+#[test]
+fn flows_without_an_answer_are_noted() {
+    const CALL: &str = "<call><endpoint key='E'/></call>";
+    let found = |steps: &str| {
+        let endpoint = "<endpoint name='E'><address uri='http://localhost:9000/a'><timeout><duration>1000</duration></timeout></address></endpoint>";
+        found(&format!("{endpoint}{}", proxy(&format!("<inSequence>{steps}</inSequence>"))))
+    };
+    for steps in [
+        "<log/>",
+        "<log/><property name='a' value='b'/>",
+        "<iterate expression='//i'><target><sequence><log/></sequence></target></iterate>",
+        "<filter xpath='//a'><then><log/></then><else><log level='full'/></else></filter>",
+        &format!("{CALL}<log/>"),
+        CALL,
+    ] {
+        assert_eq!(found(steps), ["empty-answer"], "{steps}");
+    }
+    for steps in [
+        "<log/><respond/>",
+        "<log/><drop/>",
+        "<log/><property name='FORCE_SC_ACCEPTED' value='true' scope='axis2'/>",
+        "<log/><property name='OUT_ONLY' value='true'/>",
+        "<log/><property name='HTTP_SC' value='204' scope='axis2'/>",
+        "<log/><property name='gov:a' value='b' scope='registry'/>",
+        "<log/><store messageStore='S'/>",
+        "<iterate expression='//i'><target><sequence><log/></sequence><endpoint key='E'/></target></iterate>",
+        "<script language='js'>mc.setPayloadJSON('{}');</script>",
+        "<sequence key='gov:elsewhere'/>",
+        &format!("{CALL}<respond/>"),
+        &format!("<property name='OUT_ONLY' value='true'/>{CALL}"),
+        &format!("<property name='FORCE_SC_ACCEPTED' value='true' scope='axis2'/>{CALL}<log/>"),
+    ] {
+        assert!(!found(steps).contains(&"empty-answer"), "{steps}");
+    }
+    // Files have no client.
+    let vfs = "<proxy name='P' transports='vfs'><target><inSequence><log/></inSequence></target></proxy>";
+    assert!(!crate::found(vfs).contains(&"empty-answer"));
+}
+
+/// Cases behind one that matches everything, and fixed texts.
+#[test]
+fn cases_that_no_text_reaches_are_found() {
+    let found = |source: &str, cases: &str| {
+        found(&proxy(&format!(
+            "<inSequence><switch source=\"{source}\">{cases}</switch><respond/></inSequence>"
+        )))
+    };
+    for (source, cases, rule) in [
+        ("//a", "<case regex='.*'><log/></case><case regex='b'><log/></case>", "duplicate-case"),
+        ("//a", "<case regex='b'><log/></case><case regex='b'><log/></case>", "duplicate-case"),
+        ("'a'", "<case regex='b'><log/></case><default/>", "condition-never-holds"),
+    ] {
+        assert!(found(source, cases).contains(&rule), "{source} {cases}");
+    }
+    for (source, cases) in [
+        ("//a", "<case regex='b'><log/></case><case regex='.*'><log/></case><default/>"),
+        ("//a", "<case regex='.*'><log/></case><case regex='(?s).*b.*'><log/></case>"),
+        ("//a", "<case regex='.*'><log/></case><case regex='[^b]*'><log/></case>"),
+        ("'a'", "<case regex='a'><log/></case><default/>"),
+    ] {
+        let rules = found(source, cases);
+        assert!(
+            !rules.contains(&"duplicate-case") && !rules.contains(&"condition-never-holds"),
+            "{cases}: {rules:?}"
+        );
+    }
+}
+
+/// Aggregates whose parts nobody makes, or too few.
+#[test]
+fn aggregates_without_an_id_are_compared_too() {
+    let aggregate = |counts: &str| {
+        format!(
+            "<aggregate><completeCondition>{counts}</completeCondition><onComplete expression='$body/*'><respond/></onComplete></aggregate>"
+        )
+    };
+    let found = |split: &str, counts: &str| {
+        let inside = aggregate(counts);
+        found(&proxy(&format!("<inSequence>{}</inSequence>", split.replace("AGGREGATE", &inside))))
+    };
+    const TWO: &str = "<clone><target><sequence>AGGREGATE</sequence></target><target><sequence>AGGREGATE</sequence></target></clone>";
+    let rule = &"aggregate-cannot-complete";
+    assert!(found("AGGREGATE<respond/>", "<messageCount min='3'/>").contains(rule));
+    assert!(found(TWO, "<messageCount min='3'/>").contains(rule));
+    for (split, counts) in [
+        (TWO, "<messageCount min='2'/>"),
+        (
+            "<clone iterations='5'><target><sequence>AGGREGATE</sequence></target></clone>",
+            "<messageCount min='3'/>",
+        ),
+        (
+            "<iterate expression='//i'><target><sequence>AGGREGATE</sequence></target></iterate>",
+            "<messageCount min='3'/>",
+        ),
+        ("<sequence key='gov:split'/>AGGREGATE<respond/>", "<messageCount min='3'/>"),
+        ("AGGREGATE<respond/>", "<messageCount min='1'/>"),
+    ] {
+        assert!(!found(split, counts).contains(rule), "{split} {counts}");
+    }
+}
+
+/// A prefix of a variable that names nothing.
+#[test]
+fn unknown_scopes_are_found_however_they_are_written() {
+    let found = |steps: &str| found(&proxy(&format!("<inSequence>{steps}<respond/></inSequence>")));
+    assert_eq!(found("<property name='a' expression='$foo:y'/>"), ["unknown-scope"]);
+    for steps in [
+        "<property name='foo' expression='//map'/><property name='a' expression='$foo:y'/>",
+        "<script language='js'>mc.setProperty('f' + 'oo', 1);</script><property name='a' expression='$foo:y'/>",
+    ] {
+        assert!(!found(steps).contains(&"unknown-scope"), "{steps}");
     }
 }

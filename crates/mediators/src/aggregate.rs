@@ -691,7 +691,7 @@ fn check_count(element: &Element, name: &str, compiler: &mut Compiler<'_>) {
         && !attribute.value.trim_start().starts_with(['{', '$'])
         && attribute.value.trim().parse::<i64>().is_err()
     {
-        let message = format!("`{name}` of `messageCount` is not a number: each message faults here");
+        let message = format!("`{name}` of `messageCount` is not a number: each part of a split faults here");
         compiler.warning("bad-value", message, attribute.value_span, "expected a whole number");
     }
 }

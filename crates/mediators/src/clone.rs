@@ -90,7 +90,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     };
     let mut targets = Vec::new();
     for (index, target) in element.children_named("target").enumerate() {
-        targets.push(Target::compile(target, format!("target {} of clone", index + 1), compiler)?);
+        let compiled = Target::compile(target, format!("target {} of clone", index + 1), compiler)?;
+        compiled.warn_if_empty(target, compiler);
+        targets.push(compiled);
     }
     let place = element.start_tag();
     if targets.is_empty() {

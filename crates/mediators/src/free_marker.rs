@@ -91,7 +91,7 @@ impl FreeMarker {
                 0 => String::new(),
                 line => format!(" (line {line}, column {})", error.place.column),
             };
-            Fault::new("Error parsing the FreeMarker template").because(format!("{error}{place}"))
+            Fault::new("The FreeMarker template cannot be filled in").because(format!("{error}{place}"))
         })
     }
 

@@ -113,6 +113,14 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         return Some(Box::new(Header::Remove(place)));
     }
     let content = if let Some(value) = element.attr("value") {
+        if matches!(place, Place::Addressing(Addressing::To))
+            && let Some((transport, instead)) = flow::other_transport(value)
+            && !flow::file::is_address(value)
+            && flow::local::path(value).is_none()
+        {
+            let message = format!("there is no transport `{transport}` here");
+            compiler.warning("unsupported-transport", message, element.value_span("value"), instead);
+        }
         Content::Literal(value.to_owned())
     } else if element.attr("expression").is_some() {
         Content::Expression(compiler.expression(element, "expression")?)

@@ -134,7 +134,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         compiler.error("missing-element", "`iterate` needs a `target`", place, "where the copies go");
         return None;
     };
-    let target = Target::compile(target, "target of iterate".into(), compiler)?;
+    let compiled = Target::compile(target, "target of iterate".into(), compiler)?;
+    compiled.warn_if_empty(target, compiler);
+    let target = compiled;
     Some(Box::new(Iterate(Arc::new(Core {
         items,
         preserve: preserves.then_some(attach),

@@ -1,6 +1,7 @@
 //! `log`: writes a line to the log.
 
 use config::Element;
+use diagnostics::Diagnostic;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
     Mediator, Need, Page, Text, Values,
@@ -91,6 +92,9 @@ enum Part {
     Expression(Expression),
 }
 
+/// The values of `category`.
+const CATEGORIES: [&str; 6] = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"];
+
 struct Log {
     detail: Detail,
     category: Level,
@@ -127,12 +131,15 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             "WARN" => Level::WARN,
             "ERROR" | "FATAL" => Level::ERROR,
             other => {
-                compiler.error(
-                    "bad-value",
-                    format!("`category` cannot be `{other}`"),
-                    category.value_span,
-                    "expected `TRACE`, `DEBUG`, `INFO`, `WARN`, `ERROR`, `FATAL`",
-                );
+                let message = format!("`category` cannot be `{}`", category.value.trim());
+                let found = Diagnostic::error("bad-value", message)
+                    .at(category.value_span, "expected `TRACE`, `DEBUG`, `INFO`, `WARN`, `ERROR`, `FATAL`");
+                // Other systems have longer names: WARNING.
+                let longer = CATEGORIES.iter().find(|word| other.starts_with(**word));
+                compiler.diagnostics.push(match longer {
+                    Some(word) => found.help(format!("did you mean `{word}`?")),
+                    None => found.did_you_mean(other, CATEGORIES),
+                });
                 return None;
             }
         },

@@ -291,6 +291,9 @@ impl Mediator for PayloadFactory {
                     arguments.push(argument.evaluate(context)?.model());
                 }
                 let text = templates.fill(arguments, context)?;
+                if self.media == Media::Json {
+                    warn_of_no_json(&text, context);
+                }
                 built = Arc::new(Template {
                     parts: vec![Part::Literal(text)],
                     sound: false,
@@ -338,6 +341,16 @@ impl Mediator for PayloadFactory {
         }
         context.remove_axis2("NO_ENTITY_BODY");
         Ok(Flow::Next)
+    }
+}
+
+/// Logs that a template of FreeMarker made no JSON: as in WSO2 the message has it all the same.
+fn warn_of_no_json(text: &str, context: &Context) {
+    let text = text.trim();
+    if !text.is_empty()
+        && let Err(why) = serde_json::from_str::<serde_json::Value>(text)
+    {
+        tracing::warn!(message_id = %context.message_id(), cause = %why, "what the FreeMarker template made is not JSON");
     }
 }
 
@@ -631,6 +644,20 @@ mod tests {
                 Some(wanted) => assert_eq!(end.payload(), wanted, "{name}"),
                 None => assert!(end.fault().is_some(), "{name}"),
             }
+        }
+    }
+
+    #[test]
+    fn free_marker_that_makes_no_json_is_logged() {
+        for (body, is_json) in [(r#"{"order": 7}"#, true), ("{}", false)] {
+            let flow = r#"<payloadFactory media-type="json" template-type="freemarker"><format>{"order": ${payload.order!""}}</format></payloadFactory>"#;
+            let tested = testing::main(&crate::registry(testing::endpoints), flow);
+            let (lines, end) =
+                testing::logged("busbar_mediators::payload_factory", || tested.run(JSON, body));
+            assert_eq!(end.fault(), None, "{body}");
+            let wanted: &[&str] =
+                if is_json { &[] } else { &["WARN what the FreeMarker template made is not JSON"] };
+            assert_eq!(lines, wanted, "{body}");
         }
     }
 

@@ -166,6 +166,7 @@ impl Property {
         let kind = type_of(element.attr("type").map_or("STRING", str::trim));
         let source = if let Some(value) = element.attribute("value") {
             warn_of_no_boolean(value, kind, compiler);
+            warn_of_no_json(value, kind, compiler);
             match convert(&value.value, kind, false) {
                 Ok(value) => Source::Literal(value?),
                 Err(why) => {
@@ -192,6 +193,7 @@ impl Property {
             );
             return None;
         };
+        config::read::stray_text(element, compiler.diagnostics);
         let group = match element.attribute("group") {
             None => 0,
             Some(group) => match (group.value.trim().parse(), element.attr("pattern")) {
@@ -343,6 +345,19 @@ fn warn_of_no_boolean(value: &config::Attribute, kind: Type, compiler: &mut Comp
     if matches!(kind, Type::Boolean) && !words.iter().any(|word| text.eq_ignore_ascii_case(word)) {
         let message = format!("`{text}` counts as false");
         compiler.warning("bad-value", message, value.value_span, "expected `true` or `false`");
+    }
+}
+
+/// A text that begins as JSON and is none becomes a JSON string.
+fn warn_of_no_json(value: &config::Attribute, kind: Type, compiler: &mut Compiler<'_>) {
+    let text = value.value.trim();
+    if matches!(kind, Type::Json)
+        && text.starts_with(['{', '[', '"'])
+        && !config::is_unresolved(text)
+        && let Err(why) = serde_json::from_str::<serde_json::Value>(text)
+    {
+        let message = format!("`{text}` is not JSON: it becomes a JSON string");
+        compiler.warning("bad-value", message, value.value_span, why.to_string());
     }
 }
 

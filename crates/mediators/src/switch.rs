@@ -88,11 +88,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         let list = compiler.list(case, label);
         cases.extend(pattern.map(|pattern| (pattern, list)));
     }
-    let mut defaults = element.children_named("default");
-    let default = defaults.next().map(|default| compiler.list(default, "default of switch"));
-    for more in defaults {
-        compiler.warning("unused", "only the first `default` counts", more.start_tag(), "this never runs");
-    }
+    // A second one is reported with the other elements inside.
+    let default = element.child("default").map(|default| compiler.list(default, "default of switch"));
     Some(Box::new(Switch { source: source?, cases: cases.into(), default }))
 }
 

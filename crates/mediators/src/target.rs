@@ -52,6 +52,14 @@ impl Target {
         Some(Target { to: text("to"), soap_action: text("soapAction"), way })
     }
 
+    /// Warns of a target without a sequence and an endpoint; a child that is not known is reported where it is.
+    pub(crate) fn warn_if_empty(&self, element: &Element, compiler: &mut Compiler<'_>) {
+        if matches!(self.way, Way::Nothing) && element.elements().all(|child| child.is("description")) {
+            let label = "expected `sequence` or `endpoint`: nothing happens with what comes here";
+            compiler.warning("missing-element", "the `target` is empty", element.start_tag(), label);
+        }
+    }
+
     /// The list inside, for `busbar explain`.
     pub(crate) fn list(&self) -> Option<ListId> {
         match &self.way {

@@ -254,7 +254,16 @@ impl Report {
             .iter()
             .filter(|finding| finding.span().is_some_and(|span| span.file == file))
             .collect();
+        let sources_of_data: Vec<_> =
+            loaded.plan.written.iter().filter(|written| written.span.file == file).collect();
         let Ok(root) = config::parse(file, &text) else {
+            // `[[datasource]]` of the settings of a server.
+            if sources_of_data.iter().any(|written| written.kind == ArtifactKind::DataSource) {
+                let shown = |written: &config::Written| self.data_source(written, &found, sources);
+                let artifacts: Vec<Artifact> = sources_of_data.into_iter().map(shown).collect();
+                self.artifacts.extend(artifacts);
+                return;
+            }
             let reasons: Vec<Reason> = found.iter().map(|finding| reason(finding, sources)).collect();
             let faulty = loaded.plan.faulty.iter().find(|artifact| artifact.span.file == file);
             self.artifacts.push(Artifact {
@@ -272,6 +281,27 @@ impl Report {
                 .for_each(|element| self.artifact(element, &found, loaded));
         } else {
             self.artifact(&root, &found, loaded);
+        }
+    }
+
+    /// A data source that is written in TOML.
+    fn data_source(&self, written: &config::Written, found: &[&Diagnostic], sources: &SourceMap) -> Artifact {
+        let named = format!("`{}`", written.name);
+        let about = |finding: &&&Diagnostic| {
+            finding.span().is_some_and(|span| holds(written.span, span)) || finding.message.contains(&named)
+        };
+        let reasons: Vec<Reason> = found
+            .iter()
+            .filter(about)
+            .map(|finding| reason(finding, sources))
+            .filter(|reason| reason.status > Status::Runs)
+            .collect();
+        Artifact {
+            kind: written.kind.to_string(),
+            name: written.name.clone(),
+            place: written.span.place(sources),
+            status: worst(&reasons),
+            reasons,
         }
     }
 

@@ -208,8 +208,10 @@ fn transports(element: &Element, diagnostics: &mut Diagnostics) -> Transports {
         "http", "https", "jms", "vfs", "mailto", "local", "tcp", "udp", "rabbitmq", "mqtt", "fix", "hl7",
         "ws", "wss", "kafka", "sap",
     ];
+    let mut misspelt = false;
     for name in &names {
         if let Some(meant) = diagnostics::nearest(name, KNOWN).filter(|_| !KNOWN.contains(&&**name)) {
+            misspelt = true;
             diagnostics.push(
                 Diagnostic::warning("unknown-transport", format!("there is no transport `{name}`"))
                     .at(key.span, "the proxy is not offered on it")
@@ -217,10 +219,14 @@ fn transports(element: &Element, diagnostics: &mut Diagnostics) -> Transports {
             );
         }
     }
-    // The transports of the bus; without one of them nothing reaches the proxy.
-    if !names.is_empty() && !names.iter().any(|name| matches!(&**name, "http" | "https" | "local" | "vfs")) {
-        let listed = names.join(", ");
-        let serves = match names[0].as_str() {
+    // The transports of the bus; without one of them nothing reaches the proxy. WebSockets come through the same ports.
+    let served =
+        |name: &&String| matches!(name.as_str(), "http" | "https" | "local" | "vfs" | "ws" | "wss" | "all");
+    let missing: Vec<&str> = names.iter().filter(|name| !served(name)).map(String::as_str).collect();
+    if let Some(first) = missing.first().filter(|_| !misspelt) {
+        let listed = missing.join(", ");
+        let only = !names.iter().any(|name| matches!(name.as_str(), "http" | "https" | "local" | "vfs"));
+        let serves = match *first {
             "jms" | "rabbitmq" | "mqtt" | "kafka" => {
                 "messages of a queue need a consumer that posts them here"
             }
@@ -228,16 +234,23 @@ fn transports(element: &Element, diagnostics: &mut Diagnostics) -> Transports {
             "mailto" => "mails need a program that posts them here",
             _ => "put a program that speaks it in front, which posts the messages here",
         };
-        diagnostics.push(
-            Diagnostic::warning(
-                "unsupported-transport",
-                format!("no request reaches this proxy: it is offered on {listed} only"),
-            )
-            .at(key.span, "the bus listens on http and https, and takes files (vfs)")
-            .help(format!(
-                "{serves}; with transports=\"http https\" the proxy serves them at /services/NAME"
-            )),
-        );
+        let message = match only {
+            true => format!("no request reaches this proxy: it is offered on {} only", names.join(", ")),
+            false => format!("nothing reaches this proxy through {listed}"),
+        };
+        let help = match only {
+            true => {
+                format!("{serves}; with transports=\"http https\" the proxy serves them at /services/NAME")
+            }
+            false => serves.to_owned(),
+        };
+        // What half of it is reached through runs as it is.
+        let found = match only {
+            true => Diagnostic::warning("unsupported-transport", message),
+            false => Diagnostic::warning("unserved-transport", message),
+        };
+        let label = "the bus listens on http and https, and takes files (vfs)";
+        diagnostics.push(found.at(key.span, label).help(help));
     }
     Transports::Named(names)
 }

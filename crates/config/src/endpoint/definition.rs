@@ -331,7 +331,7 @@ fn timeout(element: &Element, diagnostics: &mut Diagnostics) -> Option<Timeout> 
         Some(key) if key.eq_ignore_ascii_case("never") => TimeoutAction::Never,
         Some(key) => {
             diagnostics.push(
-                read::bad_value("responseAction", &key, key.span, "discard, fault or never")
+                read::bad_setting("responseAction", &key, key.span, "discard, fault or never")
                     .did_you_mean(&key, ["discard", "fault", "never"]),
             );
             TimeoutAction::Never
@@ -428,7 +428,7 @@ fn error_codes(element: &Element, name: &str, diagnostics: &mut Diagnostics) -> 
     for code in read::names(&key) {
         match code.parse() {
             Ok(code) => codes.push(code),
-            Err(_) => diagnostics.push(read::bad_value(
+            Err(_) => diagnostics.push(read::bad_setting(
                 name,
                 &code,
                 key.span,

@@ -18,6 +18,7 @@ mod mediator;
 mod number;
 pub mod page;
 mod processors;
+mod scheme;
 mod services;
 mod tasks;
 mod unsupported;
@@ -26,6 +27,7 @@ mod vfs;
 mod wsdl;
 
 pub use self::mediator::COMMON_ATTRIBUTES;
+pub use self::scheme::other_transport;
 pub use self::unsupported::Unsupported;
 pub use self::vfs::report as report_file_address;
 
@@ -235,6 +237,29 @@ impl Compiler<'_> {
             );
         }
         Arc::new(EndpointRef::Missing(Arc::from(key.value.as_str())))
+    }
+
+    /// Warns of the path of a `local:` address (`/services/NAME…`) that no service of this bus has.
+    pub fn check_service(&mut self, path: &str, span: Span) {
+        let path = path.split('?').next().unwrap_or(path);
+        let Some(written) = path.strip_prefix("/services/") else { return };
+        let configuration = self.configuration;
+        let services: Vec<&str> =
+            configuration.proxies.names().chain(configuration.data_services.names()).collect();
+        // A name may have slashes, and a port or a path behind it. One that is left out is reported as such.
+        let is_of = |name: &str| {
+            written.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))
+        };
+        let left_out = self.faulty.iter().any(|artifact| artifact.name.as_deref().is_some_and(is_of));
+        if left_out || config::is_unresolved(written) || services.iter().copied().any(is_of) {
+            return;
+        }
+        let name = written.split('/').next().unwrap_or(written);
+        self.diagnostics.push(
+            Diagnostic::warning("unknown-reference", format!("there is no proxy service `{name}`"))
+                .at(span, "messages that come here fault with 101503")
+                .did_you_mean(name, services),
+        );
     }
 
     /// What there is to compile with.

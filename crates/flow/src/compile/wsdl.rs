@@ -3,7 +3,7 @@
 use super::Compiler;
 use crate::wsdl::{Operations, Wsdl, ports, references, without_policies};
 use config::{PublishWsdl, WsdlSource};
-use diagnostics::Span;
+use diagnostics::{Diagnostic, Span};
 use xml::Document;
 
 /// Most documents that one WSDL imports, directly and through others.
@@ -121,7 +121,7 @@ fn strip(bytes: &mut Vec<u8>) {
 
 /// The documents that a WSDL imports, by location: those of `resource`, and those that lie beside it in the registry
 /// or, for a file, in its directory.
-fn imports(published: &PublishWsdl, wsdl: &[u8], compiler: &Compiler<'_>) -> Vec<(String, Vec<u8>)> {
+fn imports(published: &PublishWsdl, wsdl: &[u8], compiler: &mut Compiler<'_>) -> Vec<(String, Vec<u8>)> {
     let given = |location: &str, compiler: &Compiler<'_>| {
         let (_, key) = published.resources.iter().find(|(document, _)| document.value == location)?;
         Some(compiler.entry(&key.value)?.bytes.to_vec())
@@ -147,6 +147,7 @@ fn imports(published: &PublishWsdl, wsdl: &[u8], compiler: &Compiler<'_>) -> Vec
         }
     };
     let mut found: Vec<(String, Vec<u8>)> = Vec::new();
+    let mut missing: Vec<String> = Vec::new();
     let mut waiting = vec![wsdl.to_vec()];
     while let Some(bytes) = waiting.pop() {
         let Ok(document) = Document::parse(bytes, &xml::ParseOptions::trusted()) else { continue };
@@ -157,6 +158,9 @@ fn imports(published: &PublishWsdl, wsdl: &[u8], compiler: &Compiler<'_>) -> Vec
             if let Some(bytes) = given(&location, compiler).or_else(|| beside(&location, compiler)) {
                 waiting.push(bytes.clone());
                 found.push((location, bytes));
+            } else if !location.contains("://") && !location.trim().is_empty() && !missing.contains(&location)
+            {
+                missing.push(location);
             }
         }
     }
@@ -167,6 +171,20 @@ fn imports(published: &PublishWsdl, wsdl: &[u8], compiler: &Compiler<'_>) -> Vec
         {
             found.push((location.value.clone(), entry.bytes.to_vec()));
         }
+    }
+    for location in missing {
+        // A document that is fetched when the bus starts is not there yet.
+        let resource = published.resources.iter().find(|(document, _)| document.value == location);
+        if resource.is_some_and(|(_, key)| compiler.is_not_fetched(&key.value)) {
+            continue;
+        }
+        let message = format!("the WSDL of this proxy refers to `{location}`, which is not there");
+        let label = "clients get 404 for it";
+        compiler.diagnostics.push(
+            Diagnostic::warning("unreadable-wsdl", message)
+                .at(published.span, label)
+                .help(format!("add <resource location=\"{location}\" key=\"…\"/> to `publishWSDL`")),
+        );
     }
     found
 }

@@ -441,7 +441,12 @@ fn failed(
         context.properties.set("blocking.sender.error", Value::from("true"));
     }
     let client_gone = matches!(error.kind, SendErrorKind::RequestBody(_));
+    let is_local = crate::engine::local::is_target(&outgoing.target);
+    let service = outgoing.request_target.split('?').next().unwrap_or_default();
     let message = match number {
+        code::CONNECTION_FAILED if is_local => {
+            format!("There is no service {service} that runs here")
+        }
         code::CONNECTION_FAILED => "Error connecting to the back end".to_owned(),
         code::CONNECTION_TIMEOUT => "Send timeout".to_owned(),
         _ if client_gone => "The request did not arrive whole".to_owned(),
@@ -460,11 +465,15 @@ fn failed(
         context.handlers.clear();
     }
     Fault {
-        detail: match is_file {
+        detail: match is_file || is_local {
             true => format!("endpoint {}: {}", leaf.name(), error.kind),
             false => format!("endpoint {}: {error}", leaf.name()),
         },
-        peer: Some(if is_file { outgoing.request_target.clone() } else { outgoing.target.to_string() }),
+        peer: Some(match (is_file, is_local) {
+            (true, _) => outgoing.request_target.clone(),
+            (_, true) => format!("local:/{service}"),
+            _ => outgoing.target.to_string(),
+        }),
         sending: number != code::CONNECTION_TIMEOUT,
         status,
         protocol_state: protocol_state(&error.kind),

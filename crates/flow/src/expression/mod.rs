@@ -158,6 +158,11 @@ impl Expression {
     ) -> Result<Expression, ExpressionError> {
         let trimmed = source.trim();
         let start = source.len() - source.trim_start().len();
+        if trimmed.starts_with("json-eval(") && !trimmed.ends_with(')') {
+            let offset = start..start + "json-eval(".len();
+            let message = "`json-eval(` is not closed".to_owned();
+            return Err(ExpressionError { message, offset, outcome: Outcome::Refused, is_xpath2: false });
+        }
         let (kind, need) =
             if let Some(path) = trimmed.strip_prefix("json-eval(").and_then(|rest| rest.strip_suffix(')')) {
                 let (json_source, template) =

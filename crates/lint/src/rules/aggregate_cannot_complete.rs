@@ -2,6 +2,7 @@
 
 use crate::Rule;
 use crate::look::{Finding, Look};
+use crate::references::literal_key;
 use config::Element;
 use diagnostics::Severity;
 
@@ -13,7 +14,8 @@ pub const RULE: Rule = Rule {
 
 * whose `id` no `clone` or `iterate` has: messages that come to it are no parts, so each passes alone;
 * with `correlateOn` and no `completeCondition`, if nothing in the configuration splits messages: the number of parts is not known, so it waits for ever;
-* whose `min` is larger than the number of targets of the `clone` with its `id`, without a `timeout`.",
+* without `id` and `correlateOn`, with a `min`, if nothing in the configuration splits messages: messages that come to it pass alone, whatever `min` says;
+* whose `min` is larger than the number of targets of the `clone` with its `id`, or of the only `clone` if neither has one, without a `timeout`.",
     example: r#"<proxy name="Quotes">
   <target>
     <inSequence>
@@ -69,6 +71,7 @@ fn check(look: &mut Look<'_>) {
     let others = steps
         .iter()
         .any(|step| matches!(step.local(), "class" | "script" | "foreach") || step.local().contains('.'));
+    let may_split = may_split(look, &steps);
     for step in steps.into_iter().filter(|step| step.is("aggregate")) {
         let id = step.attribute("id").filter(|id| !id.value.trim().is_empty());
         let same: Vec<&Element> =
@@ -105,9 +108,24 @@ fn check(look: &mut Look<'_>) {
                 Finding::new(message, step.start_tag(), label)
                     .help("add a `completeCondition` with `messageCount` or a `timeout`"),
             );
-        } else if id.is_some()
+        } else if let Some(min) = counts.and_then(|counts| counts.attribute("min"))
+            && min.value.trim().parse::<i64>().is_ok_and(|min| min > 1)
+            && id.is_none()
+            && !correlates
+            && splits.is_empty()
+            && !others
+            && !may_split
+        {
+            let message = "nothing splits a message: this `aggregate` has nothing to collect";
+            look.report(
+                Finding::new(message, min.value_span, "each message passes alone")
+                    .and(step.start_tag(), "here")
+                    .help("put it behind a `clone` or `iterate`, or say with `correlateOn` which messages belong together"),
+            );
+        } else if (id.is_some() || (splits.len() == 1 && !correlates && !others && !may_split))
             && let [split] = same[..]
             && split.is("clone")
+            && split.attribute("iterations").is_none()
             && waits_for_count
             && !set(counts, "max")
             && let Some(min) = counts.and_then(|counts| counts.attribute("min"))
@@ -123,4 +141,27 @@ fn check(look: &mut Look<'_>) {
             }
         }
     }
+}
+
+/// Whether a message may become several by something else: an endpoint with recipients, a sequence that is not in the configuration.
+fn may_split<'a>(look: &Look<'a>, steps: &[&'a Element]) -> bool {
+    let configuration = look.configuration;
+    let elsewhere = |step: &&Element| match step.local() {
+        "sequence" if step.attribute("key").is_some() => {
+            literal_key(step, "key").is_none_or(|name| look.sequence(name).is_none())
+        }
+        "call-template" => literal_key(step, "target")
+            .is_none_or(|name| configuration.sequence_templates.get(name).is_none()),
+        _ => false,
+    };
+    let mut elements: Vec<&Element> =
+        look.flows().iter().filter(|flow| flow.key.is_none()).map(|flow| flow.list).collect();
+    elements.extend(configuration.endpoints.iter().map(|endpoint| &endpoint.element));
+    elements.extend(configuration.endpoint_templates.iter().map(|template| &template.body));
+    steps.iter().any(elsewhere) || elements.into_iter().any(|element| has_recipients(element, 0))
+}
+
+fn has_recipients(element: &Element, depth: usize) -> bool {
+    element.is("recipientlist")
+        || (depth < 200 && element.elements().any(|child| has_recipients(child, depth + 1)))
 }

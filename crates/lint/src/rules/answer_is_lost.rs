@@ -18,7 +18,7 @@ without `send` or `respond`, the client gets 202 and an empty body instead of th
 End the out sequence with `send` (which sends to the client there) or `respond`, or remove it.
 
 An in sequence that changes the answer of a `call` (with a payload, a header, a transformation), and then ends, loses it in the same way. One that only logs the answer may
-be intended, and is not reported.",
+be intended: see [empty-answer](empty-answer.md).",
     example: r#"<proxy name="Orders">
   <target>
     <endpoint>
@@ -124,7 +124,7 @@ fn sends<'a>(look: &Look<'a>, list: &'a Element) -> bool {
 }
 
 /// Whether the flow tells the client or the backend that there is no response.
-fn is_one_way<'a>(look: &Look<'a>, list: &'a Element) -> bool {
+pub(super) fn is_one_way<'a>(look: &Look<'a>, list: &'a Element) -> bool {
     let names = ["OUT_ONLY", "FORCE_SC_ACCEPTED", "RESPONSE", "ClientApiNonBlocking"];
     let is_set = |step: &Element| step.attr("name").is_some_and(|name| names.contains(&name.trim()));
     look.steps_in(list).into_iter().any(|step| is_set(step) || step.elements().any(is_set))

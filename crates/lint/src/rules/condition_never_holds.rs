@@ -17,9 +17,11 @@ pub const RULE: Rule = Rule {
 * `/order/id`: the root of a message is always the SOAP envelope, even for plain XML and JSON. `//order/id` or `$body/order/id` select inside of it;
 * `get-property('paid') = true`: in XPath, `true` and `false` are names of elements. Compare with `'true'` for a property, or write `true()` for a Boolean;
 * `local-name() = 'ns:order'`: the local name has no prefix;
-* a `source` that is true or false with a `regex` that matches neither `true` nor `false`;
+* a `source` that is true or false with a `regex` that matches neither `true` nor `false`, and one that is a text (`'a'`) with a `regex` that does not match it;
 * the method of a request compared with `get`, or matched with it: methods are in capitals;
 * `X = 'a' and X = 'b'`, where X has one value;
+* `1 = 2`: two values that are written down and differ;
+* `@id/name`, `text()/name`: attributes and texts have no children;
 * `//id | $trp:X-Id`: `|` joins nodes, and a header or a query parameter is a text. The step faults, here as in Synapse.",
     example: r#"<sequence name="Route">
   <filter xpath="get-property('paid') = true">
@@ -88,7 +90,12 @@ fn check(look: &mut Look<'_>) {
 
 fn inspect(expression: &Expr, found: &mut Vec<Never>) {
     match &expression.kind {
-        ExprKind::Path(Start::Root, steps) => found.extend(steps.first().and_then(root)),
+        ExprKind::Path(start, steps) => {
+            if matches!(start, Start::Root) {
+                found.extend(steps.first().and_then(root));
+            }
+            found.extend(steps.windows(2).find_map(|two| childless(&two[0], &two[1])));
+        }
         ExprKind::Binary(operator, left, right) => found.extend(compared(*operator, left, right)),
         ExprKind::And(all) => found.extend(contradiction(all)),
         ExprKind::Union(all) => found.extend(all.iter().find_map(joined)),
@@ -124,7 +131,56 @@ fn root(first: &Step) -> Option<Never> {
     }
 }
 
+/// A step to the children of what has none: `@id/name`.
+fn childless(parent: &Step, child: &Step) -> Option<Never> {
+    let (kind, why) = match (parent.axis, &parent.test) {
+        (Axis::Attribute, _) => ("an attribute", "attributes have no children"),
+        (_, NodeTest::Text) => ("a text", "texts have no children"),
+        _ => return None,
+    };
+    // `//` is a step of its own, which has what is before it too, but no name.
+    let named = matches!(child.test, NodeTest::Name(_) | NodeTest::AnyName | NodeTest::Text);
+    (child.axis == Axis::Child && named).then(|| Never {
+        message: format!("the path goes on behind {kind} and selects nothing"),
+        at: child.span,
+        label: why,
+        help: "end the path before it",
+        instead: None,
+    })
+}
+
+/// Two values that are written down, compared: `1 = 2`.
+fn constant(operator: BinaryOp, left: &Expr, right: &Expr) -> Option<Never> {
+    let holds = match (&left.kind, &right.kind) {
+        (ExprKind::Number(left), ExprKind::Number(right)) => match operator {
+            BinaryOp::Equal => left == right,
+            BinaryOp::NotEqual => left != right,
+            BinaryOp::Less => left < right,
+            BinaryOp::LessOrEqual => left <= right,
+            BinaryOp::Greater => left > right,
+            BinaryOp::GreaterOrEqual => left >= right,
+            _ => return None,
+        },
+        (ExprKind::Literal(left), ExprKind::Literal(right)) => match operator {
+            BinaryOp::Equal => left == right,
+            BinaryOp::NotEqual => left != right,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    (!holds).then(|| Never {
+        message: "two values that are written down are compared: this never holds".to_owned(),
+        at: left.span,
+        label: "this is the same for every message",
+        help: "compare with something of the message; false() says that it is meant",
+        instead: None,
+    })
+}
+
 fn compared(operator: BinaryOp, left: &Expr, right: &Expr) -> Option<Never> {
+    if let Some(never) = constant(operator, left, right) {
+        return Some(never);
+    }
     if !matches!(operator, BinaryOp::Equal | BinaryOp::NotEqual) {
         return None;
     }
@@ -262,10 +318,14 @@ fn is_method(expression: &Expr) -> bool {
     }
 }
 
-/// A `source` that gives a boolean or a method, with a pattern that matches no such value.
+/// A `source` that gives a boolean, a method or a fixed text, with a pattern that matches no such value.
 fn unmatched(step: &Element, attribute: &Attribute, expression: &Expr) -> Option<Finding> {
     let (is_truth, is_method) = (is_truth(expression), is_method(expression));
-    if &*attribute.name.local != "source" || !(is_truth || is_method) {
+    let fixed = match &expression.kind {
+        ExprKind::Literal(text) => Some(text.as_str()),
+        _ => None,
+    };
+    if &*attribute.name.local != "source" || !(is_truth || is_method || fixed.is_some()) {
         return None;
     }
     let patterns: Vec<&Attribute> = match step.local() {
@@ -293,6 +353,14 @@ fn unmatched(step: &Element, attribute: &Attribute, expression: &Expr) -> Option
             }
             false => finding,
         });
+    }
+    if let Some(text) = fixed {
+        let never = patterns.into_iter().find(|pattern| !fits(pattern, &[text]))?;
+        let message = format!("`{}` never matches", never.value);
+        return Some(
+            Finding::new(message, never.value_span, format!("does not fit `{text}`"))
+                .and(attribute.value_span, "this is the same text for every message"),
+        );
     }
     let never = patterns.into_iter().find(|pattern| !fits(pattern, &["true", "false"]))?;
     Some(

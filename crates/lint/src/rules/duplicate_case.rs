@@ -7,8 +7,8 @@ use diagnostics::Severity;
 pub const RULE: Rule = Rule {
     id: "duplicate-case",
     severity: Severity::Warning,
-    summary: "Two cases of a `switch` have the same pattern: the second one never runs.",
-    reason: "Only the first `case` whose pattern matches runs.",
+    summary: "A case of a `switch` never runs: one before it has the same pattern, or matches everything.",
+    reason: "Only the first `case` whose pattern matches runs. Behind `regex=\".*\"`, which matches every text without a line break, no other `case` is reached.",
     example: r#"<sequence name="Route">
   <switch source="//symbol">
     <case regex="IBM">
@@ -36,6 +36,9 @@ pub const RULE: Rule = Rule {
     check,
 };
 
+/// Patterns that match every text without a line break.
+const EVERYTHING: &[&str] = &[".*", "(.*)", "^.*$", ".*?"];
+
 fn check(look: &mut Look<'_>) {
     for step in look.steps() {
         if !step.is("switch") {
@@ -51,5 +54,27 @@ fn check(look: &mut Look<'_>) {
                 );
             }
         }
+        let Some(at) = cases.iter().position(|case| EVERYTHING.contains(&&*case.value)) else { continue };
+        // The same pattern again is reported above.
+        let repeated = |value: &str| cases[..=at].iter().any(|first| &*first.value == value);
+        let dead = cases[at + 1..].iter().find(|case| !repeated(&case.value) && !spans_lines(&case.value));
+        if let Some(dead) = dead {
+            look.report(
+                Finding::new(
+                    format!("the case `{}` never runs", dead.value),
+                    dead.value_span,
+                    "no text gets here",
+                )
+                .and(cases[at].value_span, "this matches every text")
+                .help("move it before the one that matches everything"),
+            );
+        }
     }
+}
+
+/// Whether a pattern may match a text with a line break, which `.` does not match.
+fn spans_lines(pattern: &str) -> bool {
+    ["\\s", "\\S", "\\W", "\\D", "\\n", "\\r", "\\R", "\\v", "\\p", "\\P", "\\x", "\\u", "[^", "(?"]
+        .iter()
+        .any(|mark| pattern.contains(mark))
 }

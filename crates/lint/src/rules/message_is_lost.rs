@@ -10,7 +10,7 @@ pub const RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: "A flow ends without sending, storing or answering the message: the client gets 202, and the message is gone.",
     reason: "If an in sequence ends and the proxy service has no `endpoint`, the client gets 202 and an empty body. If no step
-has sent, stored or used the message, it is lost in silence. Reported are flows that prepare the message (with a header, a payload, a transformation) and then end in this way.
+has sent, stored or used the message, it is lost in silence. Reported are flows that prepare the message (with a header, a payload, a transformation) and then end in this way; flows that only log: see [empty-answer](empty-answer.md).
 
 End the flow with `send`, `respond`, or `call` and `respond`. If the loss is intended, end it with `drop`; if the client shall get only a
 status, with the property `HTTP_SC` and `respond`.",

@@ -242,7 +242,7 @@ fn is_engine(name: &str) -> bool {
 }
 
 /// Whether two names are one slip apart: a letter too many, missing, wrong, or two swapped. Digits are no slips.
-fn is_slip(first: &str, second: &str) -> bool {
+pub(super) fn is_slip(first: &str, second: &str) -> bool {
     let (mut a, mut b): (Vec<char>, Vec<char>) = (first.chars().collect(), second.chars().collect());
     if a.len() < 4 || b.len() < 4 {
         return false;

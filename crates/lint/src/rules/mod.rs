@@ -7,11 +7,13 @@ mod circular_sequence;
 mod condition_never_holds;
 mod deprecated_form;
 mod duplicate_case;
+mod empty_answer;
 mod expression_as_text;
 mod filter_without_else;
 mod json_of_xml;
 mod message_is_lost;
 mod misspelt_name;
+mod misspelt_property;
 mod property_scope;
 mod template_parameter;
 mod unknown_media_type;
@@ -31,11 +33,13 @@ pub const RULES: &[&Rule] = &[
     &condition_never_holds::RULE,
     &deprecated_form::RULE,
     &duplicate_case::RULE,
+    &empty_answer::RULE,
     &expression_as_text::RULE,
     &filter_without_else::RULE,
     &json_of_xml::RULE,
     &message_is_lost::RULE,
     &misspelt_name::RULE,
+    &misspelt_property::RULE,
     &property_scope::RULE,
     &template_parameter::RULE,
     &unknown_media_type::RULE,

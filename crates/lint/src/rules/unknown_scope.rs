@@ -34,19 +34,30 @@ const PREFIXES: &[&str] = &["ctx", "axis2", "trp", "operation", "var", "func", "
 
 fn check(look: &mut Look<'_>) {
     let steps = look.steps();
+    // Code that is not here may set a property that holds a map.
+    let opaque = !look.configuration.imports.is_empty()
+        || steps.iter().any(|step| {
+            matches!(step.local(), "class" | "pojoCommand" | "spring" | "bean" | "script")
+                || step.local().contains('.')
+        });
     let mut found = Vec::new();
     for step in &steps {
         for xpath in xpaths::of(&look.language, step) {
             xpaths::walk(&xpath.expression, &mut |expression| {
                 if let ExprKind::Variable(name) = &expression.kind
-                    && let Some(meant) = misspelt(&name.prefix, &steps)
+                    && is_unknown(&name.prefix, &steps)
                 {
+                    let meant = nearest(&name.prefix, PREFIXES.iter().copied());
+                    if meant.is_none() && opaque {
+                        return;
+                    }
                     let place = xpath.place(expression.span);
                     let message = format!("there is no scope `{}`", name.prefix);
-                    found.push(
-                        Finding::new(message, place, "what evaluates it fails")
-                            .help(format!("did you mean `${meant}:{}`?", name.local)),
-                    );
+                    let help = match meant {
+                        Some(meant) => format!("did you mean `${meant}:{}`?", name.local),
+                        None => format!("`$ctx:{}` is the property `{}`", name.local, name.local),
+                    };
+                    found.push(Finding::new(message, place, "what evaluates it fails").help(help));
                 }
                 if let Some([(scope, at), _]) = property_of(expression)
                     // `SYSTEM_DATE` with a pattern.
@@ -81,17 +92,16 @@ fn scopes() -> impl Iterator<Item = &'static str> {
     Scope::NAMED.iter().map(|(name, _)| *name)
 }
 
-/// The intended prefix; `None` if the prefix is right, or the intention is unclear.
-fn misspelt(prefix: &str, steps: &[&Element]) -> Option<&'static str> {
+/// Whether no scope, and no property that may hold a map, has the name of a prefix.
+fn is_unknown(prefix: &str, steps: &[&Element]) -> bool {
     if prefix.is_empty() || PREFIXES.contains(&prefix) {
-        return None;
+        return false;
     }
-    let meant = nearest(prefix, PREFIXES.iter().copied())?;
     // `$P:k` is an entry of the map in the property P.
     let named = |element: &Element| element.attr("name").is_some_and(|name| name.trim() == prefix);
     let quoted = [format!("'{prefix}'"), format!("\"{prefix}\"")];
     let holds = |step: &Element| {
         named(step) || step.elements().any(named) || quoted.iter().any(|quoted| step.text().contains(quoted))
     };
-    (!steps.iter().any(|step| holds(step))).then_some(meant)
+    !steps.iter().any(|step| holds(step))
 }

@@ -217,6 +217,13 @@ impl Reader<'_> {
             }
             _ => return Err(self.fault("expected `:` before this")),
         }
+        // One place alone is the value, and brings no comma.
+        if let Next::Hole(end) = self.next() {
+            let alone = self.text[end..]
+                .starts_with(|c: char| c.is_ascii_whitespace() || matches!(c, ',' | '}' | '"'))
+                && self.holes.binary_search_by_key(&end, |hole| hole.start).is_err();
+            return self.item(depth).map(|filled| filled && !alone);
+        }
         self.item(depth)
     }
 }
@@ -244,6 +251,10 @@ mod tests {
             "{ $1 }",
             r#"{ "a": 1, $1 }"#,
             r#"{ $1 "b": 2 }"#,
+            r#"{ "a": $1$2 "b": 2 }"#,
+            r#"{ "a": $1 $2 "b": 2 }"#,
+            r#"{ "a": 1$1 "b": 2 }"#,
+            r#"{ "a": [$1] $2 }"#,
             r#"{ "a": 1 $1 }"#,
             r#"{ $1: "v" }"#,
             "[$1]",
@@ -282,6 +293,7 @@ mod tests {
             (r#"{"a": yes}"#, 6, "the text `yes` needs double quotes"),
             (r#"{"a": 1 "b": 2}"#, 8, "expected `,` or `}` before this"),
             (r#"{"a" 1}"#, 5, "expected `:` before this"),
+            (r#"{"a": $1 "b": 2}"#, 9, "expected `,` or `}` before this"),
             (r#"{"a": }"#, 6, "a value is missing before this `}`"),
             (r#"{"a": "$1}"#, 6, "the `\"` is not closed"),
             (r#"{"a": {"b": 1}"#, 0, "the `{` is not closed"),

@@ -35,7 +35,7 @@ pub fn other_transport(url: &str) -> Option<(&str, &'static str)> {
         if scheme.eq_ignore_ascii_case("vfs") { rest.split_once(':').map(|parts| parts.0) } else { None };
     let of_files = inner.unwrap_or(scheme);
     if ELSEWHERE.iter().any(|scheme_elsewhere| of_files.eq_ignore_ascii_case(scheme_elsewhere)) {
-        return Some((of_files, flow::file::instead(of_files)));
+        return Some((of_files, crate::engine::file::instead(of_files)));
     }
     if let Some(transport) = transports.into_iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name)) {
         return Some(transport);
