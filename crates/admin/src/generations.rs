@@ -6,7 +6,7 @@ use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use config::{ArtifactKind, Changes, FaultyArtifact, Kept};
+use config::{ArtifactKind, Changes, FaultyArtifact, PastConfiguration};
 use jiff::{Timestamp, Unit};
 use message::redact;
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ pub struct Generation {
     /// Its faulty artifacts.
     pub faulty: Vec<FaultyArtifact>,
     /// What it consists of.
-    pub kept: Kept,
+    pub kept: PastConfiguration,
 }
 
 /// One that did not come into force.

@@ -236,7 +236,7 @@ pub fn unbind(number: u8) -> Vec<u8> {
 
 /// A response of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum Response {
     /// A bind or search has ended, with this code (section 4.1.9).
     Done(u32),
     /// An entry: its name, and the values of its attributes.
@@ -249,7 +249,7 @@ pub enum Said {
 ///
 /// # Errors
 /// It is not LDAP, is too large, or is a response to another request.
-pub fn read(bytes: &[u8], number: u8) -> Result<Option<(Said, usize)>, &'static str> {
+pub fn read(bytes: &[u8], number: u8) -> Result<Option<(Response, usize)>, &'static str> {
     const NONE: &str = "its response is not LDAP";
     let mut message = Ber(bytes);
     let Some((tag, length, head)) = message.head().map_err(|()| NONE)? else { return Ok(None) };
@@ -261,19 +261,19 @@ pub fn read(bytes: &[u8], number: u8) -> Result<Option<(Said, usize)>, &'static 
     Ok(Some((response, head + length)))
 }
 
-fn operation(content: &[u8], number: u8) -> Option<Said> {
+fn operation(content: &[u8], number: u8) -> Option<Response> {
     let mut fields = Ber(content);
     let id = fields.value(INTEGER)?;
     let (tag, inside) = fields.any()?;
     // Message 0 is a notification of the server: it disconnects (section 4.4.1).
     if id != [number] {
-        return (id == [0] && tag == 0x78).then_some(Said::Done(u32::MAX));
+        return (id == [0] && tag == 0x78).then_some(Response::Done(u32::MAX));
     }
     let mut inside = Ber(inside);
     match tag {
         0x61 | 0x65 => {
             let code = inside.value(ENUMERATED).filter(|code| code.len() <= 4)?;
-            Some(Said::Done(code.iter().fold(0, |code, byte| code << 8 | u32::from(*byte))))
+            Some(Response::Done(code.iter().fold(0, |code, byte| code << 8 | u32::from(*byte))))
         }
         0x64 => {
             let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
@@ -288,9 +288,9 @@ fn operation(content: &[u8], number: u8) -> Option<Said> {
                     values.extend(text(value));
                 }
             }
-            Some(Said::Entry(dn, values))
+            Some(Response::Entry(dn, values))
         }
-        _ => Some(Said::Other),
+        _ => Some(Response::Other),
     }
 }
 
@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn answers_are_read_whole_or_not_at_all() {
         let bound = b"\x30\x0c\x02\x01\x01\x61\x07\x0a\x01\x31\x04\x00\x04\x00";
-        assert_eq!(read(bound, 1), Ok(Some((Said::Done(49), 14))));
+        assert_eq!(read(bound, 1), Ok(Some((Response::Done(49), 14))));
         assert!(read(bound, 2).is_err());
         for end in 0..bound.len() {
             assert_eq!(read(&bound[..end], 1), Ok(None), "{end}");
@@ -421,7 +421,7 @@ mod tests {
         let length = entry.len();
         assert_eq!(
             read(&entry, 7),
-            Ok(Some((Said::Entry("cn=a".into(), vec!["x".into(), "y".into()]), length)))
+            Ok(Some((Response::Entry("cn=a".into(), vec!["x".into(), "y".into()]), length)))
         );
         for junk in [
             &b"HTTP/1.1 400 Bad"[..],
@@ -433,6 +433,6 @@ mod tests {
             assert!(read(junk, 1).is_err(), "{junk:?}");
         }
         // A notice of disconnection.
-        assert_eq!(read(b"\x30\x05\x02\x01\x00\x78\x00", 1), Ok(Some((Said::Done(u32::MAX), 7))));
+        assert_eq!(read(b"\x30\x05\x02\x01\x00\x78\x00", 1), Ok(Some((Response::Done(u32::MAX), 7))));
     }
 }

@@ -283,6 +283,16 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
     for remark in start.settings.remarks() {
         tracing::warn!(target: "busbar::settings", "{remark}");
     }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start the runtime: {error}"))?;
+    let failed = |error: std::io::Error| format!("cannot listen for signals: {error}");
+    // Nobody who rotates logs meanwhile ends the process.
+    let mut hangup = {
+        let _within = runtime.enter();
+        signal(SignalKind::hangup()).map_err(failed)?
+    };
     let running = Running::start(start)?;
     for service in &start.trace {
         if !running.bus.plan().has_service(service) {
@@ -293,10 +303,6 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         }
         running.bus.services().observers.trace_to_log(service);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("cannot start the runtime: {error}"))?;
     let admin = running.admin(start.addresses.admin(), logging)?;
     let result = runtime.block_on(async {
         let (over, ended) = tokio::sync::watch::channel(());
@@ -308,10 +314,8 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         let files = flow::vfs::run(bus(), until(ended.clone()));
         let checks = flow::health::run(bus(), until(ended));
         let mut processors = tokio::spawn(async { tokio::join!(processors, tasks, files, checks) });
-        let failed = |error: std::io::Error| format!("cannot listen for signals: {error}");
         let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-        let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
         let mut reloads = Reloads::default();
         say_ready(&running, admin.local_addr(), began.elapsed(), start.settings.log.format.as_deref());
         watch(start, &running.reloader);

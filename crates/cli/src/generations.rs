@@ -1,7 +1,7 @@
 //! The configurations that were in force last, each with its texts: to be looked at, compared and rolled back to.
 
 use admin::{Generation, Generations, Refused};
-use config::{Changes, FaultyArtifact, Kept, LastGood};
+use config::{Changes, FaultyArtifact, LastGood, PastConfiguration};
 use flow::Plan;
 use jiff::Timestamp;
 use std::collections::VecDeque;
@@ -85,7 +85,7 @@ impl History {
             artifacts: plan.artifacts(),
             changes: same.map_or(changes, |same| same.changes.clone()),
             faulty: plan.faulty.clone(),
-            kept: Kept::of(good, before.as_ref().map(|before| &before.kept)),
+            kept: PastConfiguration::of(good, before.as_ref().map(|before| &before.kept)),
         }));
         while self.kept.len() > self.most {
             self.kept.pop_front();

@@ -331,6 +331,7 @@ impl Loaded {
     pub fn log(&self, wanted: impl Fn(&Diagnostic) -> bool) {
         for diagnostic in self.found.iter().filter(|diagnostic| wanted(diagnostic)) {
             let rendered = self.rendered(diagnostic);
+            let diagnostic = &*diagnostic.shown(&self.plan.sources);
             let place = diagnostic.span().map(|span| span.place(&self.plan.sources)).unwrap_or_default();
             let help = diagnostics::without_credentials(&diagnostic.help.join("; ")).into_owned();
             let message = diagnostics::without_credentials(&diagnostic.message).into_owned();

@@ -89,7 +89,7 @@ impl OfLoad {
     }
 }
 
-impl config::KeptResources for OfLoad {
+impl config::ResourceCache for OfLoad {
     fn read(&self, url: &str, cachable: Option<Duration>, waits: bool) -> Result<Option<Arc<[u8]>>, String> {
         let unread = {
             let mut guard = lock(&READ.cache);

@@ -107,7 +107,7 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
 pub struct Client(Side);
 
 /// A message that was secured; its answer belongs to it.
-pub struct Asked {
+pub struct SecuredRequest {
     /// What is sent.
     pub bytes: Vec<u8>,
     exchange: Exchange,
@@ -152,19 +152,19 @@ impl Client {
     ///
     /// # Errors
     /// It is none.
-    pub fn secure(&self, message: &[u8]) -> Result<Asked, String> {
+    pub fn secure(&self, message: &[u8]) -> Result<SecuredRequest, String> {
         let mut document = Document::parse(message.to_vec(), &self.0.parse).map_err(|why| why.to_string())?;
         let mut exchange = Exchange::default();
         within(|environment| security::secure(&mut document, &self.0, &mut exchange, environment))
             .map_err(|why| format!("the message cannot be secured: {why}"))?;
-        Ok(Asked { bytes: xml::to_string(&document, Document::ROOT).into_bytes(), exchange })
+        Ok(SecuredRequest { bytes: xml::to_string(&document, Document::ROOT).into_bytes(), exchange })
     }
 
     /// The plain answer to a message.
     ///
     /// # Errors
     /// It is not secured as the policy asks for; what it is instead is part of the text.
-    pub fn open(&self, asked: &mut Asked, response: &[u8]) -> Result<Vec<u8>, String> {
+    pub fn open(&self, asked: &mut SecuredRequest, response: &[u8]) -> Result<Vec<u8>, String> {
         let no = |why: &dyn std::fmt::Display| {
             let shown: String = String::from_utf8_lossy(response).chars().take(300).collect();
             format!("the answer is not secured as the policy asks for: {why}: {shown}")

@@ -28,6 +28,10 @@ const PASSING: [&str; 13] = [
     "tmp",
 ];
 
+/// Endings of databases in files, and what databases append to the names of files of their own: these change with every write.
+const DATABASES: [&str; 4] = ["db", "db3", "sqlite", "sqlite3"];
+const BESIDE_DATABASES: [&str; 3] = ["-journal", "-shm", "-wal"];
+
 /// Directories that tools of developers fill.
 const BUILT: [&str; 2] = ["node_modules", "target"];
 
@@ -186,7 +190,12 @@ impl Looking {
 
 /// Whether a file or directory of this name may be part of a configuration.
 fn is_looked_at(name: &str) -> bool {
-    let passes = |ending: &str| PASSING.iter().any(|passing| ending.eq_ignore_ascii_case(passing));
+    let passes = |ending: &str| {
+        let ending = ending.to_ascii_lowercase();
+        let database =
+            BESIDE_DATABASES.iter().find_map(|beside| ending.strip_suffix(beside)).unwrap_or(&ending);
+        PASSING.contains(&&*ending) || DATABASES.contains(&database)
+    };
     name == ".env"
         || !(name.starts_with(['.', '#'])
             || name.ends_with('~')
@@ -219,7 +228,7 @@ mod tests {
             differs
         };
         assert!(!changes(&mut before));
-        let steps: [(&str, bool); 12] = [
+        let steps: [(&str, bool); 17] = [
             ("api/B.xml", true),
             ("api/deep/er/C.xml", true),
             ("registry/x.xslt", true),
@@ -230,6 +239,11 @@ mod tests {
             ("api/#A.xml#", false),
             ("api/A.xml.back", false),
             ("api/D.xml.part", false),
+            ("orders.db", false),
+            ("orders.DB-journal", false),
+            ("data/orders.sqlite", false),
+            ("data/orders.sqlite3-wal", false),
+            ("orders-wal", true),
             ("target/a/b.xml", false),
             (".git/index", false),
         ];

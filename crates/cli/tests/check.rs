@@ -180,6 +180,90 @@ fn attributes_of_parts_that_have_no_effect_are_named() {
     assert_eq!(shown.matches("[unknown-attribute]").count(), 2, "{shown}");
 }
 
+/// What compiling a mediator says of such a value is not said again, and what it takes is a warning.
+#[test]
+fn values_that_attributes_of_parts_do_not_take_are_named_once() {
+    let sequence = |name: &str, steps: &str| format!("<sequence name='{name}'>{steps}</sequence>");
+    let cases = [
+        (
+            "<payloadFactory media-type='xml' template-type='freemaker'><format><a>$1</a></format><args>\
+             <arg expression='//a' evaluator='jsn' literal='yes' deepCheck='false'/></args></payloadFactory>",
+            &[
+                ("warning", "`template-type` should not be `freemaker`", "did you mean `freemarker`?"),
+                ("warning", "`evaluator` should not be `jsn`", "did you mean `json`?"),
+                ("warning", "`literal` should not be `yes`", ""),
+            ][..],
+        ),
+        (
+            "<enrich><source type='bdy' clone='1'/><target type='property' property='p'/></enrich>",
+            &[("error", "`bdy` is not a kind of source", ""), ("warning", "`clone` should not be `1`", "")],
+        ),
+        (
+            "<rewrite><rewriterule><action type='set' value='a' fragment='hst' resolve='yes'/></rewriterule></rewrite>",
+            &[("error", "`fragment` cannot be `hst`", ""), ("warning", "`resolve` should not be `yes`", "")],
+        ),
+        (
+            "<router><route expression='//a' breakRouter='ja'><target sequence='main'/></route></router>",
+            &[("warning", "`breakRouter` should not be `ja`", "")],
+        ),
+        (
+            "<cache timeout='20' collector='false'><protocol type='http'/><implementation maxSize='many'/></cache>",
+            &[("warning", "`maxSize` should not be `many`", "")],
+        ),
+        (
+            "<aggregate><completeCondition timeout='soon'><messageCount min='2' max='2'/></completeCondition>\
+             <onComplete expression='//a' aggregateElementType='chld'><drop/></onComplete></aggregate>",
+            &[
+                ("error", "`soon` is not a number of seconds", ""),
+                ("warning", "`aggregateElementType` should not be `chld`", "did you mean `child`?"),
+            ],
+        ),
+        // An own attribute that is wrong does not keep the parts from being looked at.
+        (
+            "<clone sequential='ja' iterations='2'><target sequence='main'/></clone>\
+             <log level='fll'/><property name='a' expression='//a' pattern='(a)(b)' group='3'/>",
+            &[
+                ("warning", "`sequential` should not be `ja`", ""),
+                ("error", "`level` cannot be `fll`", "did you mean `full`?"),
+                ("warning", "the pattern has no group 3", ""),
+            ],
+        ),
+        (
+            "<property name='a' expression='json-eval($.a))'/><log xmlns=''/><log xmlns='urn:x'/>",
+            &[
+                ("warning", "`json-eval($.a))` gives nothing", ""),
+                ("warning", "`log` is in no namespace", ""),
+                ("error", "`log` is in the namespace `urn:x`", ""),
+            ],
+        ),
+        (
+            "<log><property name='a' value='b' expression='//c'/></log>",
+            &[("warning", "only one of `value` and `expression` of `property` counts", "")],
+        ),
+    ];
+    let all: String =
+        cases.iter().enumerate().map(|(at, (steps, _))| sequence(&format!("s{at}"), steps)).collect();
+    let path = configuration("check-part-values", &format!("<sequence name='main'><drop/></sequence>{all}"));
+    let shown = check(&path, &["--format", "json"]);
+    let lines = String::from_utf8_lossy(&shown.stdout);
+    let found: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let mut expected = 0;
+    for (severity, message, help) in cases.iter().flat_map(|(_, found)| found.iter()) {
+        let named: Vec<_> = found
+            .iter()
+            .filter(|found| found["message"].as_str().is_some_and(|text| text.contains(message)))
+            .collect();
+        assert_eq!(named.len(), 1, "{message}: {lines}");
+        assert_eq!(named[0]["severity"], *severity, "{message}: {lines}");
+        assert!(named[0]["help"].to_string().contains(help), "{message}: {lines}");
+        expected += 1;
+    }
+    let values = |rule: &str| ["bad-value", "bad-expression", "wrong-namespace", "conflict"].contains(&rule);
+    let count = found.iter().filter(|found| found["rule"].as_str().is_some_and(values)).count();
+    assert_eq!(count, expected, "{lines}");
+}
+
 #[test]
 fn the_example_round_and_what_busbar_supplies_itself_are_clean() {
     let round = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/round");

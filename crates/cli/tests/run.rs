@@ -369,3 +369,33 @@ fn a_store_says_how_many_messages_wait() {
     assert!(one.contains("\"messages\": 3") && one.contains("\"state\": \"active\""), "{one}");
     assert!(body("/metrics").contains("busbar_store_messages{store=\"Later\"} 3"));
 }
+
+/// Whoever rotates logs while a configuration is read does not end the process.
+#[test]
+fn a_signal_during_the_start_is_a_reload_after_it() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let entry = format!("<localEntry key='e' src='http://{}/'/>", server.local_addr().unwrap());
+    let path = configuration("run-hangup", &entry);
+    let name = path.to_str().unwrap().to_owned();
+    std::thread::spawn(move || {
+        for (number, stream) in server.incoming().flatten().enumerate() {
+            if number == 0 {
+                // The configuration is being read now.
+                let processes = std::fs::read_dir("/proc").unwrap().flatten().filter(|process| {
+                    let line = std::fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
+                    line.contains("busbar") && line.contains(&name)
+                });
+                for process in processes {
+                    let _ = std::process::Command::new("kill").arg("-HUP").arg(process.file_name()).status();
+                }
+                std::thread::sleep(Duration::from_millis(200));
+            }
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx";
+            let _ = (&stream).write_all(answer);
+            // Until the client has it.
+            let _ = (&stream).read_to_end(&mut Vec::new());
+        }
+    });
+    let bus = Process::run(&path, &[]);
+    bus.says("reloaded: ", 1);
+}

@@ -379,6 +379,25 @@ impl Element {
         Element::from(data)
     }
 
+    /// A copy of which every part stands at `span`: for an element that is made of an attribute of another one.
+    #[must_use]
+    pub fn standing_at(&self, span: Span) -> Element {
+        let mut data = ElementData::clone(&self.0);
+        (data.name_span, data.start_tag, data.span) = (span, span, span);
+        data.end_name = data.end_name.map(|_| span);
+        for attribute in &mut data.attributes {
+            (attribute.name_span, attribute.value_span) = (span, span);
+        }
+        for child in &mut data.children {
+            match child {
+                Child::Element(element) => *element = element.standing_at(span),
+                Child::Text(text) => text.span = span,
+                Child::Comment(_) => {}
+            }
+        }
+        Element::from(data)
+    }
+
     /// The element as if its name, and those of the elements in it, were in the Synapse namespace where they are in
     /// none. What `parameter` and `property` hold stays as it is, and so does the content of a `localEntry`.
     #[must_use]

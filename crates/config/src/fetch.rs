@@ -11,11 +11,11 @@ pub struct Fetch {
     /// How resources are read while the configuration loads.
     pub once: Arc<FetchFunction>,
     /// How the registry reads and caches resources. `None`: they are not read.
-    pub kept: Option<Arc<dyn Kept>>,
+    pub kept: Option<Arc<dyn ResourceCache>>,
 }
 
 /// Resources on other servers that are cached: read on first use, and again when `cachable` is over.
-pub trait Kept: Send + Sync {
+pub trait ResourceCache: Send + Sync {
     /// The content at a URL, as read last; `None`: there is none. `cachable`: how long it is used without a new request, `None`: for ever.
     /// `waits`: content that is not cached is read now. Otherwise reading begins, and this is an error until it has ended.
     ///

@@ -484,6 +484,12 @@ impl Loader {
             let expected = kind.map_or("definitions or an artifact", ArtifactKind::element);
             let error = Diagnostic::error("wrong-root", format!("`{}` is not expected here", root.name()))
                 .at(root.name_span(), format!("expected `{expected}`"));
+            let error = match (kind, found) {
+                (Some(_), Some(other)) if !other.directory().is_empty() => {
+                    error.help(format!("its directory is `{}`", other.directory()))
+                }
+                _ => error,
+            };
             let error = match kind {
                 Some(kind) => error.did_you_mean(root.local(), [kind.element()]),
                 None => error.did_you_mean(root.local(), ArtifactKind::all().map(ArtifactKind::element)),

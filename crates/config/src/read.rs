@@ -31,11 +31,7 @@ impl Shape {
 
     /// Reports attributes that do not belong to `element`; its content may be anything.
     pub fn check_attributes(&self, element: &Element, diagnostics: &mut Diagnostics) {
-        for attribute in element.attributes() {
-            if attribute.name.namespace.is_empty() && !self.attributes.contains(&&*attribute.name.local) {
-                diagnostics.push(unknown_attribute(element, attribute, self.attributes));
-            }
-        }
+        check_attributes(element, self.attributes, diagnostics);
     }
 
     fn check_child(&self, element: &Element, child: &Element, diagnostics: &mut Diagnostics) {
@@ -44,6 +40,16 @@ impl Shape {
             return;
         }
         diagnostics.push(ignored_element(element, child, self.elements));
+    }
+}
+
+/// Reports attributes that are not among the valid ones. A `description` is for people, wherever it stands.
+pub(crate) fn check_attributes(element: &Element, valid: &[&str], diagnostics: &mut Diagnostics) {
+    for attribute in element.attributes() {
+        let name = &*attribute.name.local;
+        if attribute.name.namespace.is_empty() && !valid.contains(&name) && name != "description" {
+            diagnostics.push(unknown_attribute(element, attribute, valid));
+        }
     }
 }
 
@@ -237,7 +243,21 @@ pub fn boolean(element: &Element, name: &str, default: bool, diagnostics: &mut D
     optional(element, name).map_or(default, |key| to_boolean(&key, name, diagnostics))
 }
 
-/// A boolean by the same rule from any text.
+/// As [`boolean`] for a default of `true` that only `false` changes, as in the engines: anything else counts as true, with a warning.
+pub fn unless_false(element: &Element, name: &str, diagnostics: &mut Diagnostics) -> bool {
+    let Some(key) = optional(element, name) else { return true };
+    let is_false = key.eq_ignore_ascii_case("false");
+    if !is_false && !key.eq_ignore_ascii_case("true") {
+        diagnostics.push(
+            Diagnostic::warning("bad-value", format!("`{key}` counts as true for `{name}`"))
+                .at(key.span, "expected true or false")
+                .did_you_mean(&key, ["true", "false"]),
+        );
+    }
+    !is_false
+}
+
+/// A boolean by the same rule as [`boolean`] from any text.
 pub fn to_boolean(key: &Key, attribute: &str, diagnostics: &mut Diagnostics) -> bool {
     let is_true = key.eq_ignore_ascii_case("true");
     if !is_true && !key.eq_ignore_ascii_case("false") {

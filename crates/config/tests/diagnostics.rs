@@ -96,6 +96,24 @@ fn faulty_artifacts_are_found_and_left_out() {
         ("<api name='A' context='a'><resource/></api>", &["bad-value 2:24"], 1),
         ("<api name='A' context='/a' version='1'><resource/></api>", &["missing-attribute 2:37"], 1),
         ("<api name='A' context='/a' version='1' version-type='x'><resource/></api>", &["bad-value 2:54"], 1),
+        (
+            "<api name='A' context='/a/{version}' version='1' version-type='url'><resource/></api>",
+            &["bad-value 2:24"],
+            0,
+        ),
+        (
+            "<api name='A' context='/a/1.0' version='1.0' version-type='url'><resource/></api>",
+            &["bad-value 2:24"],
+            0,
+        ),
+        ("<api name='A' context='/a/{version}'><resource/></api>", &["bad-value 2:24"], 0),
+        (
+            "<api name='A' context='/a' version='' version-type='url'><resource/></api>",
+            &["bad-value 2:53"],
+            0,
+        ),
+        ("<api name='A' context='/a/{version}' version='1' version-type='context'><resource/></api>", &[], 0),
+        ("<api name='A' context='/a' hostname='h:80'><resource/></api>", &["bad-value 2:38"], 0),
         ("<api name='A' context='/a'><resource/><resource/></api>", &["duplicate-resource 2:39"], 1),
         ("<api name='A' context='/a'><resource methods='GET,POST'/></api>", &["bad-value 2:47"], 1),
         ("<api name='A' context='/a'><resource methods='GET  POST'/></api>", &["bad-value 2:51"], 1),
@@ -157,6 +175,21 @@ fn faulty_artifacts_are_found_and_left_out() {
             1,
         ),
         (
+            "<endpoint name='E'><default><timeout><duration>x</duration><responseAction>y</responseAction></timeout></default></endpoint>",
+            &["bad-value 2:48", "bad-value 2:76"],
+            1,
+        ),
+        (
+            "<endpoint name='E'><default><timeout><duration>-5</duration></timeout><markForSuspension><retryDelay>-2</retryDelay></markForSuspension><suspendOnFailure><initialDuration>-1</initialDuration><progressionFactor>-2</progressionFactor></suspendOnFailure></default></endpoint>",
+            &["bad-value 2:48", "bad-value 2:102", "bad-value 2:211"],
+            0,
+        ),
+        (
+            "<endpoint name='E'><failover dynamic='no'><endpoint><default/></endpoint></failover></endpoint>",
+            &["bad-value 2:39"],
+            0,
+        ),
+        (
             "<endpoint name='E'><default><property name='a' value='b'/></default></endpoint>",
             &["ignored-element 2:29"],
             0,
@@ -182,6 +215,12 @@ fn faulty_artifacts_are_found_and_left_out() {
         ("<task name='T' class='a.B'/>", &["missing-element 2:1"], 1),
         ("<task name='T' class='a.B'><trigger once='true' interval='5'/></task>", &["conflict 2:59"], 1),
         ("<task name='T' class='a.B'><trigger interval='5s'/></task>", &["bad-value 2:47"], 1),
+        (
+            "<task name='T' class='a.B'><trigger interval='5s' count='x'/></task>",
+            &["bad-value 2:58", "bad-value 2:47"],
+            1,
+        ),
+        ("<import name='a' package='b' status='on'/>", &["bad-value 2:38"], 0),
         (
             "<messageProcessor name='M' class='a.SamplingProcessor' messageStore='S'/><messageStore name='S'/>",
             &["missing-parameter 2:1"],

@@ -1112,3 +1112,41 @@ fn archives_that_bring_one_resource_differently_are_reported() {
         assert_eq!(count.count(), expected, "{reported:#?}");
     }
 }
+
+/// Wherever they lie: a library, not templates of their own.
+#[test]
+fn sources_of_a_connector_are_a_library() {
+    let template =
+        |name: &str| format!("<template {NS} name='{name}'><sequence><drop/></sequence></template>");
+    let connector = |name: &str| {
+        format!(
+            "<connector><component name='{name}' package='p'><dependency component='ops'/></component></connector>"
+        )
+    };
+    let part = "<component name='ops'><subComponents><component name='a'><file>a.xml</file></component></subComponents></component>";
+    for (test, place) in [
+        ("connector-apart", "my-connector"),
+        ("connector-in-project", "Connectors/my-connector"),
+        ("connector-itself", "."),
+    ] {
+        let at = |file: &str| format!("{place}/{file}");
+        let root = directory(
+            test,
+            &[
+                (&at("pom.xml"), "<project/>"),
+                (&at("src/main/assembly/assemble-connector.xml"), "<assembly/>"),
+                (&at("src/main/resources/connector.xml"), &connector("mine")),
+                (&at("src/main/resources/ops/component.xml"), part),
+                (&at("src/main/resources/ops/a.xml"), &template("a")),
+                (&at("src/main/java/a/B.java"), "class B {}"),
+            ],
+        );
+        let loaded = load(&root, &LoadOptions::default());
+        let operations = loaded.configuration.libraries.iter().flat_map(|library| &library.operations);
+        let operations: Vec<&str> = operations.map(|operation| operation.name.as_str()).collect();
+        assert_eq!(operations, ["mine.a"], "{test}");
+        assert_eq!(artifacts(&loaded), "", "{test}");
+        let reported = reported(&loaded);
+        assert!(!reported.iter().any(|line| line.contains("XML files")), "{test}: {reported:#?}");
+    }
+}

@@ -507,7 +507,13 @@ impl Conversion {
             made.count(count)
         })?;
         made.bytes.extend_from_slice(format!("</{root_end}>").as_bytes());
-        // A column name may not be the name of an element.
+        // A column name may not be the name of an element, or be more than a name.
+        let is_name = |name: &str| name.split(':').count() <= 2 && name.split(':').all(xml::is_ncname);
+        let mut used = (0..widest.min(names.len())).map(|at| key_of(names, at));
+        if let Some(name) = used.find(|name| !is_name(name.trim())) {
+            let why = format!("no element can be named `{name}`");
+            return Err(self.fault("the result is not XML").because(why));
+        }
         let columns: String = names
             .iter()
             .take(widest)

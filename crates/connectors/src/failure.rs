@@ -127,6 +127,11 @@ fn set_json(payload: Json, context: &mut Context) {
 }
 
 fn set_bytes(bytes: Vec<u8>, content_type: &str, context: &mut Context) {
+    // It may come from an e-mail, and no header can have it then.
+    let content_type = match content_type.bytes().any(|byte| byte.is_ascii_control()) {
+        true => "application/octet-stream",
+        false => content_type,
+    };
     let reading = message::Reading::of(Some(content_type), None, context.is_rest());
     context.payload.set_bytes(bytes, reading);
     let essence = message::MediaType::parse(content_type).essence.to_owned();

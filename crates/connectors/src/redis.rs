@@ -3,6 +3,9 @@
 //! Each message has a connection for itself until its reply, so that a blocking command (`blPop`) delays no other message. The
 //! protocol is that of the library, the connection that of the bus; nodes of a cluster are connected to by the library.
 
+mod counted;
+
+use self::counted::{Count, CountedSocket, Stopped};
 use crate::connection::{self, Connections, Description, Fields};
 use crate::failure::{Body, Failure, Outcome, Reason};
 use crate::operation::operation;
@@ -211,6 +214,8 @@ const LONGEST: Duration = Duration::from_secs(600);
 const KEEP: Duration = Duration::from_secs(60);
 /// How long a message waits for a connection.
 const WAIT: Duration = Duration::from_secs(30);
+/// Most bytes of the replies while a connection is made.
+const GREETINGS: usize = 256 << 10;
 
 /// A server, as a connection describes it.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -246,7 +251,10 @@ enum Conversation {
         connection: MultiplexedConnection,
         /// The task that reads and writes; `None` once it has ended: it must not be polled again.
         driver: Option<Driver>,
+        /// Bounds each reply.
+        count: Count,
     },
+    /// The connections are the library's, which reads replies without a bound.
     Cluster(ClusterConnection),
 }
 
@@ -404,6 +412,11 @@ impl Server {
         self.nodes.first().map(|(host, port)| format!("{host}:{port}")).unwrap_or_default()
     }
 
+    fn too_large(&self, most: usize) -> Failure {
+        let why = format!("{}: the reply has more than a flow may hold ({most} bytes)", self.name());
+        Failure::new(COMMAND, why)
+    }
+
     fn failed(&self, why: &RedisError) -> Failure {
         let reason = match (why.kind(), why.code()) {
             (ErrorKind::AuthenticationFailed, _) => CREDENTIALS,
@@ -486,11 +499,14 @@ impl Server {
                 profile.ok_or_else(|| failed("there are no trusted authorities for TLS".to_owned()))?;
             socket = socket.secure(&profile, host).await.map_err(|why| failed(why.to_string()))?;
         }
+        let count = Count::default();
+        count.begin(GREETINGS);
+        let socket = CountedSocket { socket, count: count.clone() };
         // [`Operation::patience`] limits each reply.
         let config = AsyncConnectionConfig::new().set_response_timeout(None);
         let connected = MultiplexedConnection::new_with_config(&settings, socket, config).await;
         let (connection, driver) = connected.map_err(|why| self.failed(&why))?;
-        Ok(Conversation::Single { connection, driver: Some(Box::pin(driver)) })
+        Ok(Conversation::Single { connection, driver: Some(Box::pin(driver)), count })
     }
 
     async fn ask_sentinel(
@@ -543,6 +559,21 @@ impl Conversation {
         driver.is_some()
     }
 
+    /// A reply of `most` bytes begins.
+    fn begins(&self, most: usize) {
+        if let Conversation::Single { count, .. } = self {
+            count.begin(most);
+        }
+    }
+
+    /// Why the reply was not read to its end, where that is so.
+    fn stopped(&self) -> Option<Stopped> {
+        match self {
+            Conversation::Single { count, .. } => count.stopped(),
+            Conversation::Cluster(_) => None,
+        }
+    }
+
     async fn ask(&mut self, command: &Cmd) -> Result<Reply, RedisError> {
         // For the library an error of the server is a reply.
         self.reply(command).await?.extract_error()
@@ -550,7 +581,7 @@ impl Conversation {
 
     async fn reply(&mut self, command: &Cmd) -> Result<Reply, RedisError> {
         match self {
-            Conversation::Single { connection, driver } => {
+            Conversation::Single { connection, driver, .. } => {
                 let ended = || RedisError::from((ErrorKind::Io, "the server closed the connection"));
                 let mut asking = pin!(connection.send_packed_command(command));
                 tokio::select! {
@@ -608,14 +639,23 @@ impl Operation {
             Some(conversation) => conversation,
             None => server.open(context.services()).await?,
         };
+        let most = context.services().limits.held;
+        conversation.begins(most);
         let outcome = tokio::time::timeout(time, conversation.ask(&command)).await;
+        let stopped = conversation.stopped();
+        // What comes without a command ends the connection.
+        conversation.begins(0);
         let reply = match outcome {
             Err(_) => {
                 let why = format!("{}: no answer within {} ms", server.name(), time.as_millis());
                 return Err(Failure::new(CONNECTION, why));
             }
             Ok(Err(why)) => {
-                let failure = server.failed(&why);
+                let failure = match stopped {
+                    None => server.failed(&why),
+                    Some(Stopped::Short(shortage)) => shortage.into(),
+                    Some(Stopped::Large(most)) => server.too_large(most),
+                };
                 if failure.reason != CONNECTION && conversation.is_alive().await {
                     pool.keep(conversation);
                 }
@@ -736,8 +776,13 @@ fn json_of(reply: Reply) -> Json {
 fn size_of_reply(reply: &Reply) -> usize {
     size_of::<Json>()
         + match reply {
-            Reply::BulkString(bytes) => bytes.len(),
-            Reply::Array(items) | Reply::Set(items) => items.iter().map(size_of_reply).sum(),
+            Reply::BulkString(bytes) | Reply::BigNumber(bytes) => bytes.len(),
+            Reply::SimpleString(text) | Reply::VerbatimString { text, .. } => text.len(),
+            Reply::Array(items) | Reply::Set(items) | Reply::Push { data: items, .. } => {
+                items.iter().map(size_of_reply).sum()
+            }
+            Reply::Map(pairs) => pairs.iter().map(|(a, b)| size_of_reply(a) + size_of_reply(b)).sum(),
+            Reply::Attribute { data, .. } => size_of_reply(data),
             _ => 0,
         }
 }

@@ -180,6 +180,8 @@ fn what_is_none_faults() {
         ("csvToJson", "<columnsToSkip>x</columnsToSkip>", TEXT, "1", "columnsToSkip names no columns"),
         ("csvToJson", "<dataRowsToSkip>-1</dataRowsToSkip>", TEXT, "1", "dataRowsToSkip is not a number"),
         ("csvToXml", "<tagNames>a b</tagNames>", TEXT, "1", "the result is not XML"),
+        ("csvToXml", "<headerPresent>Present</headerPresent>", TEXT, "a/><b\n1\n", "the result is not XML"),
+        ("csvToXml", "<headerPresent>Present</headerPresent>", TEXT, "a x='1'\n1\n", "the result is not XML"),
         ("csvToCsv", "<orderByColumn>0</orderByColumn>", TEXT, "1", "orderByColumn is a column from 1"),
         (
             "csvToCsv",

@@ -865,6 +865,36 @@ fn locks_are_taken_and_given_back() {
 }
 
 #[test]
+fn a_content_type_that_no_header_can_have_is_a_failure() {
+    let place = prepared("type").with(&[("there", "x")]);
+    let there = place.0.join("there");
+    for step in [
+        "<file.read configKey='d'><path>there</path><contentType>${payload.type}</contentType></file.read>"
+            .to_owned(),
+        format!(
+            "<fileconnector.read><source>{}</source><contentType>${{payload.type}}</contentType></fileconnector.read>",
+            there.display()
+        ),
+    ] {
+        let tested = support::main(&format!(
+            "{step}<!--top--><localEntry key='d'><file.init><workingDir>{}</workingDir></file.init></localEntry>",
+            place.0.display()
+        ));
+        for (kind, is_good) in [("text/a\\u0000b", false), ("text/a\\r\\nX: b", false), ("text/a", true)] {
+            let end = tested.run(&[support::JSON], &format!(r#"{{"type":"{kind}"}}"#));
+            let found = (end.property("ERROR_CODE"), end.property("ERROR_DETAIL").unwrap_or_default());
+            match is_good {
+                true => assert_eq!(found.0, None, "{step}: {}", found.1),
+                false => assert!(found.1.contains("control character"), "{step} {kind}: {found:?}"),
+            }
+            if step.contains("file.read") {
+                assert_eq!(found.0.is_some_and(|code| code == "700107"), !is_good, "{kind}");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_takes_the_place_of_a_file_keeps_its_mode_and_its_time_where_asked() {
     let place = prepared("mode").with(&[("a.txt", "old")]);
     let path = place.0.join("a.txt");

@@ -359,3 +359,41 @@ fn answers_are_what_the_command_asks_for() {
         assert!(found.contains(wanted), "{reply:?}: {found}");
     }
 }
+
+/// A server whose one reply has a gigabyte; how many bytes of it somebody took.
+fn gigabyte() -> (u16, thread::JoinHandle<usize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let sent = thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+        let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+        for line in lines {
+            // The words of a command, without their number and lengths.
+            match line.as_str() {
+                "GET" => break,
+                "PING" | "CLIENT" | "SELECT" => stream.write_all(b"+OK\r\n").unwrap(),
+                _ => {}
+            }
+        }
+        stream.write_all(b"$1000000000\r\n").unwrap();
+        let (block, mut sent) = (vec![b'x'; 1 << 20], 0);
+        while stream.write_all(&block).is_ok() {
+            sent += block.len();
+        }
+        sent
+    });
+    (port, sent)
+}
+
+#[test]
+fn a_reply_is_read_as_far_as_a_flow_may_hold() {
+    let (port, sent) = gigabyte();
+    let patient = "<redisTimeout>60000</redisTimeout>";
+    let end = main(&steps(port, patient, &operation("get redisKey=k"))).run(&[XML], "<a/>");
+    assert_eq!(end.fault().as_deref(), Some("0: REDIS:COMMAND_FAILED"));
+    let why = end.property("ERROR_DETAIL").unwrap_or_default();
+    assert!(why.contains("the reply has more than a flow may hold (67108864 bytes)"), "{why}");
+    let sent = sent.join().unwrap();
+    assert!(sent < 100 << 20, "{sent}");
+}

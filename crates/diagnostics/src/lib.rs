@@ -18,6 +18,8 @@ pub use nearest::{did_you_mean, nearest, respelt};
 pub use secret::{is_secret, without_credentials, without_secrets};
 pub use source::{FileId, Place, SourceFile, SourceMap, Span};
 
+use std::borrow::Cow;
+
 /// How bad a diagnostic is. Ordered: `Note < Warning < Error`.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Severity {
@@ -130,6 +132,26 @@ impl Diagnostic {
     pub fn fix(mut self, title: impl Into<String>, edits: Vec<Edit>) -> Diagnostic {
         self.fix = Some(Box::new(Fix { title: title.into(), edits }));
         self
+    }
+
+    /// As it may be shown: a secret that is hidden in the source lines of its places is hidden in its texts, too. Shorter ones
+    /// than three characters are not looked for: they would hide parts of ordinary words.
+    pub fn shown(&self, sources: &SourceMap) -> Cow<'_, Diagnostic> {
+        let places =
+            self.labels.iter().filter_map(|(span, _)| Some(sources.get(span.file)?.hidden_words(*span)));
+        let mut hidden: Vec<&str> = places.flatten().filter(|word| word.chars().count() >= 3).collect();
+        if hidden.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        hidden.sort_by_key(|word| std::cmp::Reverse(word.len()));
+        let mut shown = self.clone();
+        let labels = shown.labels.iter_mut().map(|(_, text)| text);
+        for text in labels.chain(&mut shown.help).chain([&mut shown.message]) {
+            for word in &hidden {
+                *text = text.replace(word, &"*".repeat(word.len()));
+            }
+        }
+        Cow::Owned(shown)
     }
 
     /// The place of the diagnostic.

@@ -142,6 +142,27 @@ impl SourceFile {
         (start, self.shown()[start..end].trim_end_matches(['\n', '\r']))
     }
 
+    /// The words that [`SourceFile::line`] replaces by `*` in the lines of a span.
+    pub(crate) fn hidden_words(&self, span: Span) -> Vec<&str> {
+        let shown = self.shown().as_bytes();
+        if std::ptr::eq(shown, self.text.as_bytes()) {
+            return Vec::new();
+        }
+        let (from, to) = (self.floor(span.start), self.floor(span.end));
+        let begin = self.text[..from].rfind('\n').map_or(0, |at| at + 1);
+        let end = self.text[to..].find('\n').map_or(self.text.len(), |at| to + at);
+        let (text, mut words, mut at) = (self.text.as_bytes(), Vec::new(), begin);
+        while at < end {
+            let length = shown[at..end].iter().take_while(|byte| **byte == b'*').count();
+            if text[at..at + length] != shown[at..at + length] {
+                // Whole characters are replaced, byte by byte.
+                words.extend(self.text.get(at..at + length));
+            }
+            at += length.max(1);
+        }
+        words
+    }
+
     fn shown(&self) -> &str {
         // Masked before it is cut: half a URL is not recognised as one with a password.
         let hidden = self.shown.get_or_init(|| {

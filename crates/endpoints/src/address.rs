@@ -26,6 +26,12 @@ pub fn compile(
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<dyn Endpoint>> {
     let uri = kind.uri.value.trim();
+    if let Some(at) = uri.find("${") {
+        let place = kind.uri.span.part(at, 2);
+        let message = format!("`{uri}` has an expression, and the address of an endpoint is fixed");
+        let advice = "goes out as it is; an `http` endpoint with a `uri-template` evaluates it";
+        compiler.warning("expression-in-address", message, place, advice);
+    }
     let address = leaf::fixed(uri, kind.uri.span, compiler);
     let written = match &address {
         Ok((target, path)) if flow::file::is_target(target) => path.clone(),

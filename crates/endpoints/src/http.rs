@@ -64,11 +64,10 @@ pub fn compile(
             return None;
         }
     };
-    if let Some(at) = text.find("${") {
-        let place = kind.uri_template.span.part(at, 2);
-        let message = format!("`{text}` has an expression, and a URI template has variables only");
-        let advice = "goes out as it is; set a property `uri.var.NAME` and write {uri.var.NAME}";
-        compiler.warning("expression-in-template", message, place, advice);
+    if let Some(at) = with_variables.rfind("${") {
+        let place = kind.uri_template.span.part(text.len() - (with_variables.len() - at), 2);
+        let message = format!("the `${{` in `{text}` is not closed");
+        compiler.warning("expression-in-template", message, place, "goes out as it is: expected a `}`");
     }
     let fixed = template.is_static().then(|| leaf::fixed(template.raw(), kind.uri_template.span, compiler));
     let http2 = kind.version == Some(HttpVersion::V2);

@@ -59,6 +59,6 @@ pub use runtime::{
     mediator, observers, plan, reference, scope, services, stage,
 };
 pub use state::identity::{Identity, States};
-pub use state::{Kept, activation, lock, metrics};
+pub use state::{SharedState, activation, lock, metrics};
 pub use text::header_text;
 pub use writing::kept::Answer;

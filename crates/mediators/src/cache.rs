@@ -89,7 +89,7 @@ With `enableCacheControl` an answer with `no-store` is not kept. An answer with 
         Inside::new(
             "protocol?",
             "which requests are the same",
-            &[Attribute::optional("type", Values::OneOf(&["HTTP"]), "the only one").or("HTTP")],
+            &[Attribute::optional("type", Values::OneOf(&["HTTP", "http"]), "the only one").or("HTTP")],
         ),
         Inside::new("protocol/methods?", "methods that are cached, separated by commas; `*`: all", &[]).with("GET,POST"),
         Inside::new("protocol/headersToIncludeInHash?", "the headers that count", &[]).with("names"),

@@ -132,7 +132,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         }
         text.push_str(r#""/></endpoint>"#);
         let parsed = config::parse(url.value_span.file, &text).ok()?;
-        Some(compiler.endpoint(&parsed)?)
+        Some(compiler.endpoint(&parsed.standing_at(url.value_span))?)
     } else if let Some(key) = element.attribute("endpointKey") {
         Some(compiler.endpoint_key(&Key::of(key)))
     } else if let Some(endpoint) = element.child("endpoint") {

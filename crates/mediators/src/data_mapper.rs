@@ -9,7 +9,7 @@
 mod model;
 mod typescript;
 
-use crate::known::{Known, warn_missing};
+use crate::entry_cache::{EntryCache, warn_missing};
 use crate::script::{self, Target};
 use crate::stylesheet::Style;
 use ::script::{Argument, Limits, Script};
@@ -111,7 +111,7 @@ struct DataMapper {
     output: Option<Kinds>,
     /// Of literal keys that are there: compiled with the plan.
     fixed: Option<Arc<Mapping>>,
-    mappings: Known<[Arc<str>; 3], Texts, Mapping>,
+    mappings: EntryCache<[Arc<str>; 3], Texts, Mapping>,
     stylesheet: Option<Style>,
     target: Target,
     limits: Limits,
@@ -209,7 +209,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             }
         },
     };
-    let (mappings, limits) = (Known::default(), script::limits(compiler));
+    let (mappings, limits) = (EntryCache::default(), script::limits(compiler));
     Some(Box::new(DataMapper { keys, input, output, fixed, mappings, stylesheet, target, limits }))
 }
 

@@ -6,7 +6,6 @@
 mod protocol;
 
 use self::protocol::{Request, Trouble};
-use diagnostics::Span;
 use flow::endpoint::Destination;
 use flow::events::Subscription;
 use flow::reference::EndpointRef;
@@ -21,6 +20,15 @@ use xml::NodeKind;
 
 /// Most subscriptions of one source that came by messages.
 const MOST: usize = 10_000;
+/// Most bytes of one of them (its address, its filter and its header blocks), and of all of a source.
+const LARGEST: usize = 64 << 10;
+const LARGEST_TOGETHER: usize = 16 << 20;
+/// Units of work that the filter of one of them has for an event: so many, and more for each node of the event. All of these filters have
+/// eight times that.
+const FILTER: u64 = 100_000;
+const FILTER_NODE: u64 = 64;
+/// Most units for all filters of an event: some seconds.
+const FILTERS: u64 = 16_000_000;
 
 /// The class that keeps subscriptions in memory, with whatever package in front.
 const IN_MEMORY: &str = "DefaultInMemorySubscriptionManager";
@@ -60,6 +68,8 @@ struct Subscriber {
     blocks: Option<Arc<Envelope>>,
     filter: Filter,
     expires: Option<Timestamp>,
+    /// How many bytes are kept of it.
+    size: usize,
 }
 
 #[derive(Clone)]
@@ -217,6 +227,35 @@ impl flow::events::EventSource for Source {
     }
 }
 
+/// The work that filters of subscribers may do for one event, so that nobody's filter takes the event from the others.
+struct Work {
+    each: u64,
+    left: u64,
+}
+
+impl Work {
+    fn of(context: &Context) -> Work {
+        let nodes = context.payload.built_envelope().map_or(0, |envelope| envelope.document.node_count());
+        let each = FILTER.saturating_add(FILTER_NODE.saturating_mul(nodes as u64));
+        Work { each: each.min(FILTERS / 4), left: each.saturating_mul(8).min(FILTERS) }
+    }
+
+    /// What a filter says. It counts as work of the step too.
+    ///
+    /// # Errors
+    /// The step has to end, or go on elsewhere.
+    fn done(&mut self, filter: impl FnOnce() -> Result<bool, Fault>) -> Result<Result<bool, Fault>, Fault> {
+        let units = u32::try_from(self.each.min(self.left)).unwrap_or(u32::MAX);
+        let (result, used) = meter::inline(units, filter);
+        self.left = self.left.saturating_sub(used.units);
+        meter::spend(used.units)?;
+        Ok(match used.stopped {
+            Some(_) => Err(Fault::new("it is too much work for this event")),
+            None => result,
+        })
+    }
+}
+
 /// Where one copy of an event goes.
 enum Receiver {
     Written(Arc<EndpointRef>),
@@ -256,8 +295,18 @@ impl Inner {
             table.retain(|_, subscriber| !is_over(&subscriber.expires));
             table.iter().map(|(id, subscriber)| (id.clone(), subscriber.clone())).collect()
         };
+        if given.is_none() && subscribers.iter().any(|(_, one)| matches!(one.filter, Filter::XPath(_))) {
+            // Reading the body is no work of the filters. Those that cannot read it say so.
+            let _ = context.envelope();
+        }
+        let (mut work, mut passed_over) = (Work::of(context), 0);
         for (id, subscriber) in subscribers {
-            match subscriber.filter.matches(context, topic.as_deref(), given.is_some()) {
+            if work.left == 0 && matches!(subscriber.filter, Filter::XPath(_)) {
+                passed_over += 1;
+                continue;
+            }
+            let filter = || subscriber.filter.matches(context, topic.as_deref(), given.is_some());
+            match work.done(filter)? {
                 Ok(true) => receivers.push(Receiver::Own(subscriber.address, subscriber.blocks)),
                 Ok(false) => {}
                 // What one subscriber asked for does not keep events from the others.
@@ -265,6 +314,12 @@ impl Inner {
                     tracing::warn!(source = self.name, subscription = id, "the filter fails: {fault}");
                 }
             }
+        }
+        if passed_over > 0 {
+            tracing::warn!(
+                source = self.name,
+                "{passed_over} subscribers get no event: the filters of those before were too much work"
+            );
         }
         if receivers.is_empty() {
             return Ok(None);
@@ -280,23 +335,31 @@ impl Inner {
         let settings = context.services().settings.clone();
         let id = context.branch_without_payload().message_id();
         let request = protocol::subscription(context)?;
+        let size = request.size();
+        if size > LARGEST {
+            return Err(Trouble::unable(format!(
+                "the subscription has {size} bytes; its address, filter and reference parameters may have {LARGEST} together"
+            )));
+        }
         let filter = match request.filter {
             None => Filter::All,
             Some(asked_filter) if asked_filter.dialect.as_deref().is_none_or(|dialect| dialect == XPATH) => {
-                let compiled =
-                    Expression::compile(&asked_filter.text, &asked_filter.scope, Span::BUILT_IN, &settings);
-                let compiled = compiled.map_err(|error| Trouble::filter(&error.message))?;
-                Filter::XPath(Arc::new(compiled))
+                let compiled = Expression::of_message(&asked_filter.text, &asked_filter.scope, &settings);
+                Filter::XPath(Arc::new(compiled.map_err(|why| Trouble::filter(&why))?))
             }
             Some(asked_filter) => Filter::Topic(Arc::from(asked_filter.text.as_str())),
         };
         let expires = request.expires.map(|text| protocol::future(&text, now, &self.zone)).transpose()?;
-        let subscriber =
-            Subscriber { address: request.address, blocks: request.blocks.map(Arc::new), filter, expires };
+        let blocks = request.blocks.map(Arc::new);
+        let subscriber = Subscriber { address: request.address, blocks, filter, expires, size };
         let mut table = lock(&self.subscribers.0);
         table.retain(|_, subscriber| subscriber.expires.is_none_or(|at| at > now));
         if table.len() >= MOST {
             return Err(Trouble::unable(format!("there are {MOST} subscriptions already")));
+        }
+        if table.values().map(|subscriber| subscriber.size).sum::<usize>() + size > LARGEST_TOGETHER {
+            let why = format!("the subscriptions have {LARGEST_TOGETHER} bytes together already");
+            return Err(Trouble::unable(why));
         }
         table.insert(id.clone(), subscriber);
         drop(table);

@@ -42,7 +42,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute {
             name: "continueLoopOnFailure",
             required: false,
-            values: Values::Text,
+            values: Values::Boolean,
             default: "false",
             meaning: "go on with the next item when one fails",
         },

@@ -1,9 +1,10 @@
 //! Templates in FreeMarker for `payloadFactory`: what a template sees of the message. The language itself is the crate
 //! `template`.
 
-use crate::known::Known;
+use crate::entry_cache::EntryCache;
 use crate::written::Written;
-use diagnostics::Span;
+use config::Element;
+use diagnostics::{Diagnostic, Span};
 use flow::{Compiler, Context, Fault, KeyValue};
 use message::Value;
 use serde_json::Value as Json;
@@ -33,7 +34,7 @@ pub(crate) enum Templates {
     /// Known when the configuration was loaded.
     Fixed(FreeMarker),
     /// Named by an expression, or not there yet.
-    Keyed { key: KeyValue, templates: Known<Arc<str>, Arc<[u8]>, FreeMarker> },
+    Keyed { key: KeyValue, templates: EntryCache<Arc<str>, Arc<[u8]>, FreeMarker> },
 }
 
 /// A template with the names that it sees.
@@ -43,6 +44,21 @@ pub(crate) struct FreeMarker {
     names: Vec<&'static str>,
     /// Members of `axis2` that the template names: many are only known by name.
     axis2: Vec<String>,
+}
+
+/// Whether the `template-type` of a `payloadFactory` is FreeMarker; what it does not know counts as the other one.
+pub(crate) fn is_free_marker(element: &Element, compiler: &mut Compiler<'_>) -> bool {
+    const TYPES: [&str; 2] = ["default", "freemarker"];
+    let Some(attribute) = element.attribute("template-type") else { return false };
+    let value = attribute.value.trim();
+    if !value.is_empty() && !TYPES.iter().any(|name| value.eq_ignore_ascii_case(name)) {
+        compiler.diagnostics.push(
+            Diagnostic::warning("bad-value", format!("`template-type` should not be `{value}`"))
+                .at(attribute.value_span, "counts as `default`; expected `default` or `freemarker`")
+                .did_you_mean(value, TYPES),
+        );
+    }
+    value.eq_ignore_ascii_case(TYPES[1])
 }
 
 const NAMES: &[&str] = &["payload", "args", "ctx", "axis2", "trp", "vars"];
@@ -214,7 +230,7 @@ impl Templates {
         };
         let key = compiler.key_value(format, "key")?;
         match key.literal().and_then(|key| compiler.entry(key)) {
-            None => Some(Templates::Keyed { key, templates: Known::default() }),
+            None => Some(Templates::Keyed { key, templates: EntryCache::default() }),
             Some(entry) => match FreeMarker::new(&String::from_utf8_lossy(&entry.bytes)) {
                 Ok(template) => Some(Templates::Fixed(template)),
                 Err(wrong) => {

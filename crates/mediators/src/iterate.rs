@@ -38,7 +38,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute {
             name: "preservePayload",
             required: false,
-            values: Values::Text,
+            values: Values::Boolean,
             default: "false",
             meaning: "the copies keep the whole payload, with their one item in it",
         },

@@ -1,6 +1,6 @@
 //! `jsontransform`: writes the payload as JSON with switches of its own, and gives its values the types of a schema.
 
-use crate::known::{Known, warn_missing};
+use crate::entry_cache::{EntryCache, warn_missing};
 use crate::resources::Resources;
 use crate::validate::Entries;
 use config::Element;
@@ -84,7 +84,7 @@ struct JsonTransform {
 enum Types {
     None,
     Fixed(Arc<str>, Arc<Schema>),
-    Keyed { key: KeyValue, schemas: Known<Arc<str>, Arc<[u8]>, Schema> },
+    Keyed { key: KeyValue, schemas: EntryCache<Arc<str>, Arc<[u8]>, Schema> },
 }
 
 /// A schema and its key.
@@ -156,14 +156,14 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
                     Err(why) => {
                         let label = "expected a JSON Schema: messages that come here fault";
                         compiler.warning("bad-schema", why, attribute.value_span, label);
-                        Types::Keyed { key, schemas: Known::default() }
+                        Types::Keyed { key, schemas: EntryCache::default() }
                     }
                 },
                 None => {
                     if let Some(name) = name {
                         warn_missing("schema", &name, attribute.value_span, compiler);
                     }
-                    Types::Keyed { key, schemas: Known::default() }
+                    Types::Keyed { key, schemas: EntryCache::default() }
                 }
             }
         }

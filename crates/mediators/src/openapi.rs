@@ -7,7 +7,7 @@ use flow::stage::{Stage, Staged, Way};
 use flow::{Compiler, Context, Fault, Need, work_out};
 use message::{Kind, MediaType, Value};
 use schema::Violation;
-use schema::openapi::{Asked, OpenApi, Operation, Sent};
+use schema::openapi::{OpenApi, Operation, Request, Sent};
 use serde_json::Value as Json;
 use std::sync::Arc;
 
@@ -132,7 +132,7 @@ fn request(definition: &Definition, context: &mut Context) -> Result<(), Fault> 
         (false, false) => texts.as_ref().map_or(Sent::Other, Sent::Texts),
     };
     let header = |name: &str| headers.get(name).map(str::to_owned);
-    let received = Asked { path: &path, query: &query, header: &header, media: &media, body };
+    let received = Request { path: &path, query: &query, header: &header, media: &media, body };
     let found = operation.request(&received).map_err(|why| unusable(&why))?;
     verdict("request", operation, &found).map_err(|fault| Fault { status: BAD_REQUEST, ..fault })
 }

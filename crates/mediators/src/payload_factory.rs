@@ -8,8 +8,8 @@ mod filling;
 mod json;
 mod template;
 
-use crate::free_marker::Templates;
-use crate::known::{Known, warn_missing};
+use crate::entry_cache::{EntryCache, warn_missing};
+use crate::free_marker::{Templates, is_free_marker};
 use crate::target::is_true;
 use config::Element;
 use diagnostics::Span;
@@ -49,7 +49,7 @@ pub const DEFINITION: Definition = Definition {
         Attribute {
             name: "escapeXmlChars",
             required: false,
-            values: Values::Text,
+            values: Values::Boolean,
             default: "false",
             meaning: "JSON: escape the line breaks and other control characters in the strings of an argument that is JSON as text",
         },
@@ -144,7 +144,7 @@ enum Source {
     FreeMarker(Templates),
 }
 
-type Cut = Known<Arc<str>, Arc<[u8]>, Template>;
+type Cut = EntryCache<Arc<str>, Arc<[u8]>, Template>;
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let place = element.start_tag();
@@ -179,8 +179,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             arguments.push(Argument::compile(arg, compiler)?);
         }
     }
-    let free_marker =
-        element.attr("template-type").is_some_and(|kind| kind.trim().eq_ignore_ascii_case("freemarker"));
+    let free_marker = is_free_marker(element, compiler);
     let template = match (free_marker, format.attribute("key")) {
         (true, _) => Source::FreeMarker(Templates::compile(format, written(format, media), compiler)?),
         (false, Some(_)) => behind_key(format, media, arguments.len(), compiler)?,
@@ -225,7 +224,7 @@ fn behind_key(
             warn_missing("template", name, format.value_span("key"), compiler);
         }
         let scope = Box::new(format.scope().clone());
-        return Some(Source::Keyed { key, templates: Known::default(), scope, span });
+        return Some(Source::Keyed { key, templates: EntryCache::default(), scope, span });
     };
     let text = entry_text(&entry.bytes, media);
     let cut = Template::cut(&text, media, arguments, |expression, _| {

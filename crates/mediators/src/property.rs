@@ -204,7 +204,15 @@ impl Property {
             },
         };
         let pick = match element.attr("pattern") {
-            Some(_) => Some((compiler.pattern(element, "pattern")?, group)),
+            Some(_) => {
+                let pattern = compiler.pattern(element, "pattern")?;
+                if group > pattern.groups() {
+                    let message = format!("the pattern has no group {group}: the value is always empty");
+                    let label = format!("its groups: {}; 0 is all of it", pattern.groups());
+                    compiler.warning("bad-value", message, element.value_span("group"), label);
+                }
+                Some((pattern, group))
+            }
             None => None,
         };
         Some(Property { name, scope, source: Some(source), pick, span })
@@ -455,7 +463,6 @@ mod tests {
             (r#"value="2024-05-06" pattern="(\d{4})-.*" group="1""#, r#"String("2024")"#),
             (r#"value="2024-05-06" pattern="(\d{4})-.*""#, r#"String("2024-05-06")"#),
             (r#"value="2024" pattern="(\d{4})-.*" group="1""#, r#"String("")"#),
-            (r#"value="2024" pattern="(\d{4})" group="4""#, r#"String("")"#),
         ] {
             let end = run(&format!(r#"<property name="p" {attributes}/>"#));
             let value = end.context.properties.get("p").map(|value| format!("{value:?}"));
@@ -696,6 +703,7 @@ mod tests {
             (r#"name="p" value="1.5" type="INTEGER""#, "`1.5` is not a whole number"),
             (r#"name="p" value="70000" type="SHORT""#, "`70000` is not a whole number"),
             (r#"name="p" value="1" group="1""#, "`group` has no meaning here"),
+            (r#"name="p" value="2024" pattern="(\d{4})" group="4""#, "the pattern has no group 4"),
             (r#"name="p" value="1" pattern="(" "#, "`(` is not a valid regular expression"),
             (r#"name="a b" value="1" scope="transport""#, "`a b` is not a header name"),
         ] {

@@ -7,7 +7,7 @@ mod host;
 
 pub(crate) use host::run;
 
-use crate::known::{Known, warn_missing};
+use crate::entry_cache::{EntryCache, warn_missing};
 use crate::written::Written;
 use config::Element;
 use diagnostics::{Diagnostic, Severity, Span};
@@ -134,7 +134,7 @@ enum Source {
     },
 }
 
-type Checked = Known<Arc<str>, Vec<Arc<[u8]>>, Script>;
+type Checked = EntryCache<Arc<str>, Vec<Arc<[u8]>>, Script>;
 
 /// `target`: where what comes out of a script goes.
 pub(crate) enum Target {
@@ -247,26 +247,33 @@ fn inline(
                 (place.source + 1 == last).then(|| text.span_of(place.line, place.column)).flatten()
             };
             let name = |place: script::Place| includes.get(place.source).map_or("the script", |key| &**key);
-            warn_of_classes(script, span_of, element.start_tag(), name, compiler);
+            warn_of_missing(script, span_of, element.start_tag(), name, compiler);
         })
 }
 
-/// Names the classes of Java that are not here: where they are written, or else at `element` with the name of their text.
-fn warn_of_classes<'n>(
+/// Names the classes of Java and what of E4X is not here: where they are written, or else at `element` with the name of their text.
+fn warn_of_missing<'n>(
     script: &Script,
     span_of: impl Fn(script::Place) -> Option<Span>,
     element: Span,
     name_of: impl Fn(script::Place) -> &'n str,
     compiler: &mut Compiler<'_>,
 ) {
+    let written = |place: script::Place| match span_of(place) {
+        Some(span) => (span, "what uses it is a fault".to_owned()),
+        None => {
+            let (name, line, column) = (name_of(place), place.line, place.column);
+            (element, format!("in {name}, line {line}, column {column}: what uses it is a fault"))
+        }
+    };
+    for refused in script.refused() {
+        let (span, label) = refused.place.map_or((element, String::new()), written);
+        compiler.diagnostics.push(
+            Diagnostic::warning("bad-script", refused.message.clone()).at(span, label).help(refused.help),
+        );
+    }
     for &(place, ref class) in script.missing_classes() {
-        let (span, label) = match span_of(place) {
-            Some(span) => (span, "what uses it is a fault".to_owned()),
-            None => {
-                let (name, line, column) = (name_of(place), place.line, place.column);
-                (element, format!("in {name}, line {line}, column {column}: what uses it is a fault"))
-            }
-        };
+        let (span, label) = written(place);
         let classes = match class.strip_suffix(".*") {
             Some(package) => format!("the Java package `{package}`"),
             None => format!("the Java class `{class}`"),
@@ -291,13 +298,13 @@ fn behind_key(
     if let Some(name) = key.literal() {
         let Some(entry) = compiler.entry(name) else {
             warn_missing("script", name, place, compiler);
-            return Some(Source::Keyed { key, includes, scripts: Known::default() });
+            return Some(Source::Keyed { key, includes, scripts: EntryCache::default() });
         };
         texts.push(text_of(&entry));
         match check(&texts, Some(function)) {
             Ok(script) => {
                 let name_of = |at: script::Place| includes.get(at.source).map_or(name, |key| &**key);
-                warn_of_classes(&script, |_| None, place, name_of, compiler);
+                warn_of_missing(&script, |_| None, place, name_of, compiler);
                 return Some(Source::Fixed(Arc::new(script)));
             }
             // As in WSO2 that costs the messages that come here, not the artifact.
@@ -307,7 +314,7 @@ fn behind_key(
             }
         }
     }
-    Some(Source::Keyed { key, includes, scripts: Known::default() })
+    Some(Source::Keyed { key, includes, scripts: EntryCache::default() })
 }
 
 fn check(texts: &[String], function: Option<&str>) -> Result<Script, Failure> {

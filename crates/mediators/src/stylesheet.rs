@@ -1,7 +1,7 @@
 //! Stylesheets of `xslt` and `fastXSLT`: found by key, compiled when the configuration loads or, for keys that an
 //! expression gives, when they are first used.
 
-use crate::known::{Known, warn_missing};
+use crate::entry_cache::{EntryCache, warn_missing};
 use crate::resources::Resources;
 use crate::transforming::{LARGE, Transformed};
 use config::Element;
@@ -28,7 +28,7 @@ pub(crate) struct Style {
 
 enum Source {
     Fixed(Arc<str>, Arc<Stylesheet>),
-    Keyed { key: KeyValue, stylesheets: Known<Arc<str>, Arc<[u8]>, Stylesheet> },
+    Keyed { key: KeyValue, stylesheets: EntryCache<Arc<str>, Arc<[u8]>, Stylesheet> },
 }
 
 /// Finds modules among the resources, else by key in entries and registry; never elsewhere.
@@ -97,7 +97,7 @@ impl Style {
                 warn_missing("stylesheet", &name, place, compiler);
             }
             return Some(Style {
-                source: Source::Keyed { key, stylesheets: Known::default() },
+                source: Source::Keyed { key, stylesheets: EntryCache::default() },
                 resources,
                 processor,
             });
@@ -127,7 +127,7 @@ impl Style {
                         .help("messages that come here fault"),
                 );
                 Some(Style {
-                    source: Source::Keyed { key, stylesheets: Known::default() },
+                    source: Source::Keyed { key, stylesheets: EntryCache::default() },
                     resources,
                     processor,
                 })

@@ -183,7 +183,7 @@ pub(crate) const ID: flow::Attribute = flow::Attribute {
 pub(crate) const CONTINUE_PARENT: flow::Attribute = flow::Attribute {
     name: "continueParent",
     required: false,
-    values: flow::Values::Text,
+    values: flow::Values::Boolean,
     default: "false",
     meaning: "whether the original message goes on after this mediator",
 };
@@ -192,7 +192,7 @@ pub(crate) const CONTINUE_PARENT: flow::Attribute = flow::Attribute {
 pub(crate) const SEQUENTIAL: flow::Attribute = flow::Attribute {
     name: "sequential",
     required: false,
-    values: flow::Values::Text,
+    values: flow::Values::Boolean,
     default: "false",
     meaning: "one copy after the other instead of all at once",
 };

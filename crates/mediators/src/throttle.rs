@@ -5,7 +5,7 @@
 
 mod policy;
 
-use crate::known::{Known, warn_missing};
+use crate::entry_cache::{EntryCache, warn_missing};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, ListId,
@@ -134,6 +134,7 @@ missing or wrong is a warning when the configuration loads, and a fault for each
         (Need::Whole, "a sequence is named by an expression on the body"),
     ],
     refused: &[
+        ("<throttle id=\"a\"/>", "`throttle` has no policy"),
         ("<throttle/>", "`throttle` needs the attribute `id`"),
         ("<throttle id=\" \"/>", "`throttle` needs an `id`"),
         ("<throttle id=\"a\"><drop/></throttle>", "`drop` has no effect inside of `throttle`"),
@@ -171,7 +172,7 @@ enum Rules {
     /// Written out, and wrong: a fault for each message.
     Broken(String),
     /// By a key that was not there, or was wrong, when the plan was made.
-    Keyed(Arc<str>, Known<(), Arc<[u8]>, Policy>),
+    Keyed(Arc<str>, EntryCache<(), Arc<[u8]>, Policy>),
 }
 
 enum Branch {
@@ -283,6 +284,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             },
         },
     };
+    if matches!(rules, Rules::Absent) {
+        let message = "`throttle` has no policy";
+        compiler.warning("missing-element", message, element.start_tag(), "every message is admitted");
+    }
     let mut branch = |name: &str| match element.attribute(name) {
         Some(_) => match compiler.sequence(element, name) {
             Some(SequenceRef::Known(list)) => Branch::Named(list),
@@ -313,7 +318,7 @@ fn keyed(key: &str, place: &Element, compiler: &mut Compiler<'_>) -> Rules {
             warn_missing("policy", key, place.start_tag(), compiler);
         }
     }
-    Rules::Keyed(Arc::from(key), Known::default())
+    Rules::Keyed(Arc::from(key), EntryCache::default())
 }
 
 fn parse(bytes: &[u8]) -> Result<Policy, String> {

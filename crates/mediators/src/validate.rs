@@ -1,6 +1,6 @@
 //! `validate`: checks the message against XML Schemas or a JSON Schema, and runs `on-fail` where it does not fit.
 
-use crate::known::{Known, warn_missing};
+use crate::entry_cache::{EntryCache, warn_missing};
 use crate::resources::{RESOURCE, Resources};
 use config::Element;
 use flow::{
@@ -21,11 +21,11 @@ pub const DEFINITION: Definition = Definition {
             .or("the first element of the body; the JSON payload"),
         Attribute::optional(
             "cache-schema",
-            Values::Text,
+            Values::Boolean,
             "not needed here: a schema is compiled again when its text changes",
         )
         .or("true"),
-        Attribute::optional("json-source", Values::Text, "checks every message as JSON").or("false"),
+        Attribute::optional("json-source", Values::Boolean, "checks every message as JSON").or("false"),
     ],
     children: Children::Elements(&["schema", "feature", "property", "resource", "on-fail"]),
     page: PAGE,
@@ -62,7 +62,7 @@ The documents that a schema imports or includes are the `resource` of that locat
             "a feature of the XML parser in WSO2; without effect here",
             &[
                 Attribute::required("name", Values::Text, "its URI"),
-                Attribute::optional("value", Values::Text, "`true` or `false`"),
+                Attribute::optional("value", Values::Boolean, "`true` or `false`"),
             ],
         ),
         Inside::new(
@@ -70,7 +70,7 @@ The documents that a schema imports or includes are the `resource` of that locat
             "the same in old configurations",
             &[
                 Attribute::required("name", Values::Text, "its URI"),
-                Attribute::optional("value", Values::Text, "`true` or `false`"),
+                Attribute::optional("value", Values::Boolean, "`true` or `false`"),
             ],
         ),
         RESOURCE,
@@ -110,7 +110,7 @@ struct Validate {
     as_json: bool,
     /// Of literal keys that are there: compiled with the plan.
     fixed: Option<Result<Arc<Schemas>, Fault>>,
-    schemas: Known<Vec<Arc<str>>, Texts, Schemas>,
+    schemas: EntryCache<Vec<Arc<str>>, Texts, Schemas>,
     on_fail: ListId,
 }
 
@@ -193,7 +193,15 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let as_json = crate::target::is_true(element, "json-source");
     let fixed = fixed(element, &keys, &resources, compiler);
     let on_fail = compiler.list(on_fail, "on-fail of validate");
-    Some(Box::new(Validate { keys, resources, source, as_json, fixed, schemas: Known::default(), on_fail }))
+    Some(Box::new(Validate {
+        keys,
+        resources,
+        source,
+        as_json,
+        fixed,
+        schemas: EntryCache::default(),
+        on_fail,
+    }))
 }
 
 /// The schemas of literal keys. What is wrong with them is told now, and each message that comes faults, as in WSO2.

@@ -12,7 +12,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs)]
-pub enum Known {
+pub enum StandardHeader {
     /// Any other name.
     Other,
     Accept,
@@ -42,15 +42,15 @@ pub enum Known {
     ActivityId,
 }
 
-impl Known {
+impl StandardHeader {
     /// What a name is. Names are compared as one or two words, whatever the case of their letters.
     #[inline]
-    pub fn of(name: &[u8]) -> Known {
+    pub fn of(name: &[u8]) -> StandardHeader {
         macro_rules! known {
             ($($text:literal => $known:ident,)*) => {{
                 let spelling = words(name);
-                $(if const { Pattern::of($text) }.is(spelling) { return Known::$known; })*
-                Known::Other
+                $(if const { Pattern::of($text) }.is(spelling) { return StandardHeader::$known; })*
+                StandardHeader::Other
             }};
         }
         match name.len() {
@@ -76,7 +76,7 @@ impl Known {
             19 if name[8..11].eq_ignore_ascii_case(b"tho") => known! {
                 b"proxy-authorization" => ProxyAuthorization,
             },
-            _ => Known::Other,
+            _ => StandardHeader::Other,
         }
     }
 
@@ -152,7 +152,7 @@ struct Fields {
     /// While a head is read from the wire: fields that do not stand there as they will go out, by number, with the place
     /// of their value.
     odd: Vec<(u32, u32)>,
-    /// What of [`Known`] may be among the fields, as bits: nothing else is.
+    /// What of [`StandardHeader`] may be among the fields, as bits: nothing else is.
     known_names: u32,
 }
 
@@ -167,7 +167,7 @@ pub struct Line<'a> {
     /// Its value.
     pub value: &'a [u8],
     /// What the name is.
-    pub known: Known,
+    pub known: StandardHeader,
 }
 
 /// The value is behind the name, `: ` between them and CR LF behind it.
@@ -176,7 +176,7 @@ struct Field {
     at: u32,
     name_len: u32,
     value_len: u32,
-    known_name: Known,
+    known_name: StandardHeader,
     /// Name and value cannot break out of their line.
     sound: bool,
 }
@@ -214,8 +214,8 @@ impl Fields {
     }
 
     fn find(&self, name: &[u8], from: usize) -> Option<usize> {
-        let known_name = Known::of(name);
-        if known_name != Known::Other {
+        let known_name = StandardHeader::of(name);
+        if known_name != StandardHeader::Other {
             if self.known_names & known_name.bit() == 0 {
                 return None;
             }
@@ -245,7 +245,7 @@ impl Fields {
         self.arena.extend_from_slice(b": ");
         self.arena.extend_from_slice(value);
         self.arena.extend_from_slice(b"\r\n");
-        let known_name = Known::of(name);
+        let known_name = StandardHeader::of(name);
         self.known_names |= known_name.bit();
         let sound = unsound(name, value).is_none();
         Field { at, name_len: name.len() as u32, value_len: value.len() as u32, known_name, sound }
@@ -344,13 +344,13 @@ impl Headers {
 
     /// As [`Headers::get`]; an absent field costs nothing.
     #[inline]
-    pub fn get_known(&self, name: Known) -> Option<&str> {
+    pub fn get_known(&self, name: StandardHeader) -> Option<&str> {
         std::str::from_utf8(self.get_known_bytes(name)?).ok()
     }
 
     /// As [`Headers::get_bytes`]; an absent field costs nothing.
     #[inline]
-    pub fn get_known_bytes(&self, name: Known) -> Option<&[u8]> {
+    pub fn get_known_bytes(&self, name: StandardHeader) -> Option<&[u8]> {
         if !self.has_any(name.bit()) {
             return None;
         }
@@ -359,7 +359,7 @@ impl Headers {
         Some(&list.arena[field.value()])
     }
 
-    /// Whether one of these may be there, as bits of [`Known`]; if not, it is not there.
+    /// Whether one of these may be there, as bits of [`StandardHeader`]; if not, it is not there.
     #[inline]
     pub fn has_any(&self, names: u32) -> bool {
         self.fields().known_names & names != 0
@@ -384,7 +384,7 @@ impl Headers {
 
     /// As [`Headers::contains`]; an absent field costs nothing.
     #[inline]
-    pub fn contains_known(&self, name: Known) -> bool {
+    pub fn contains_known(&self, name: StandardHeader) -> bool {
         self.has_any(name.bit()) && self.fields().fields.iter().any(|f| f.known_name == name)
     }
 
@@ -402,7 +402,7 @@ impl Headers {
         self.fields().arena.len()
     }
 
-    /// Writes the lines of all fields but those in `without` (bits of [`Known`]), and of those only the ones for which
+    /// Writes the lines of all fields but those in `without` (bits of [`StandardHeader`]), and of those only the ones for which
     /// `keep` holds, if it is given; neighbours with one copy.
     ///
     /// # Errors
@@ -437,9 +437,9 @@ impl Headers {
     }
 
     /// Adds a field that is known to be sound, of a name that is `known_name`; `line` is `name: value CR LF`.
-    pub fn append_line(&mut self, name: &'static str, known_name: Known, line: &'static str) {
+    pub fn append_line(&mut self, name: &'static str, known_name: StandardHeader, line: &'static str) {
         debug_assert!(line.starts_with(name) && line.ends_with("\r\n"), "{line}");
-        debug_assert!(Known::of(name.as_bytes()) == known_name, "{line}");
+        debug_assert!(StandardHeader::of(name.as_bytes()) == known_name, "{line}");
         let list = self.fields_mut();
         let at = list.arena.len() as u32;
         list.arena.extend_from_slice(line.as_bytes());
@@ -449,8 +449,10 @@ impl Headers {
     }
 
     /// Adds a field that is known to be sound, of a name that is `known_name`.
-    pub fn append_sound(&mut self, name: &str, known_name: Known, value: &[u8]) {
-        debug_assert!(unsound(name.as_bytes(), value).is_none() && Known::of(name.as_bytes()) == known_name);
+    pub fn append_sound(&mut self, name: &str, known_name: StandardHeader, value: &[u8]) {
+        debug_assert!(
+            unsound(name.as_bytes(), value).is_none() && StandardHeader::of(name.as_bytes()) == known_name
+        );
         let list = self.fields_mut();
         let at = list.arena.len() as u32;
         list.arena.reserve(name.len() + value.len() + 4);
@@ -506,7 +508,7 @@ impl Headers {
         list.compact();
     }
 
-    /// Removes the fields of these names (bits of [`Known`]) but those for which `keep(name)` holds.
+    /// Removes the fields of these names (bits of [`StandardHeader`]) but those for which `keep(name)` holds.
     pub fn remove_known(&mut self, names: u32, keep: impl Fn(&[u8]) -> bool) {
         let Some(list) = &mut self.0 else { return };
         if list.known_names & names == 0 {
@@ -565,7 +567,7 @@ pub struct WireField {
     /// Length of the value.
     pub value_len: u32,
     /// What the name is.
-    pub known: Known,
+    pub known: StandardHeader,
     /// Exactly a colon and a space are between name and value, and the line end is behind it.
     pub plain: bool,
 }
@@ -674,7 +676,7 @@ mod tests {
                 name_len: name.len() as u32,
                 value_at: at(value),
                 value_len: value.len() as u32,
-                known: Known::of(name.as_bytes()),
+                known: StandardHeader::of(name.as_bytes()),
                 plain: block.contains(&format!("\r\n{name}: {value}\r\n")),
             })
             .collect()
@@ -696,7 +698,7 @@ mod tests {
         assert_eq!(shown(&h), "Host=a;Tight=b;Wide=c;Trail=d;X=y;Z=z;");
         let all = "Host: a\r\nTight: b\r\nWide: c\r\nTrail: d\r\nX: y\r\nZ: z\r\n";
         assert_eq!(written(&h, 0).as_deref(), Ok(all));
-        assert_eq!(written(&h.clone(), Known::Host.bit()).as_deref(), Ok(&all[9..]));
+        assert_eq!(written(&h.clone(), StandardHeader::Host.bit()).as_deref(), Ok(&all[9..]));
         h.append("New", "n");
         h.set("x", "y2");
         h.remove("host");
@@ -712,14 +714,17 @@ mod tests {
     fn known_names_are_found_by_what_they_are() {
         let mut h: Headers =
             [("HOST", "a"), ("host", "b"), ("Hast", "c"), ("Content-type", "t")].into_iter().collect();
-        assert_eq!((h.get_known(Known::Host), h.get_known(Known::ContentType)), (Some("a"), Some("t")));
-        assert!(!h.contains_known(Known::Date) && h.contains_known(Known::Host));
+        assert_eq!(
+            (h.get_known(StandardHeader::Host), h.get_known(StandardHeader::ContentType)),
+            (Some("a"), Some("t"))
+        );
+        assert!(!h.contains_known(StandardHeader::Date) && h.contains_known(StandardHeader::Host));
         h.remove("Host");
-        assert_eq!((h.get_known(Known::Host), h.get("hast")), (None, Some("c")));
+        assert_eq!((h.get_known(StandardHeader::Host), h.get("hast")), (None, Some("c")));
         h.set("content-length", "1");
-        assert_eq!(h.get_known(Known::ContentLength), Some("1"));
+        assert_eq!(h.get_known(StandardHeader::ContentLength), Some("1"));
         h.clear();
-        assert_eq!(h.get_known(Known::ContentLength), None);
+        assert_eq!(h.get_known(StandardHeader::ContentLength), None);
         for name in [
             "te",
             "TRAILER",
@@ -737,7 +742,7 @@ mod tests {
             "X-Forwarded-For",
             "SOAPAction",
         ] {
-            assert_ne!(Known::of(name.as_bytes()), Known::Other, "{name}");
+            assert_ne!(StandardHeader::of(name.as_bytes()), StandardHeader::Other, "{name}");
         }
         for name in [
             "",
@@ -754,7 +759,7 @@ mod tests {
             "proxy-auXXenticate",
             "if-unmodified-since",
         ] {
-            assert_eq!(Known::of(name.as_bytes()), Known::Other, "{name}");
+            assert_eq!(StandardHeader::of(name.as_bytes()), StandardHeader::Other, "{name}");
         }
     }
 

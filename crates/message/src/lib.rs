@@ -40,7 +40,7 @@ pub use charset::Charset;
 pub use coding::Coding;
 pub use envelope::{Envelope, SoapVersion};
 pub use head::{Method, RequestHead, ResponseHead, Version, reason_phrase};
-pub use headers::{Headers, Known, Line, WireField, is_token_byte};
+pub use headers::{Headers, Line, StandardHeader, WireField, is_token_byte};
 pub use media::{Kind, MediaType};
 pub use opened::Opened;
 pub use payload::{Format, Payload, PayloadError, PayloadLimits, Reading, Writing, Written};

@@ -21,7 +21,7 @@ use crate::attachments::Attachments;
 use crate::body::{Body, BodyStream};
 use crate::coding::Coding;
 use crate::envelope::{Envelope, SoapVersion};
-use crate::headers::{Headers, Known};
+use crate::headers::{Headers, StandardHeader};
 use crate::json;
 use crate::media::Kind;
 use crate::memory::{self, Held};
@@ -159,7 +159,7 @@ impl Payload {
     pub fn arrived_as(body: Body, headers: &Headers, reading: Reading) -> Payload {
         let mut payload = Payload::received(body, reading);
         if matches!(reading.kind, Kind::Related | Kind::FormData) {
-            let content_type = headers.get_known(Known::ContentType);
+            let content_type = headers.get_known(StandardHeader::ContentType);
             payload.attachments = content_type.map(|content_type| Box::new(Attachments::new(content_type)));
         }
         payload

@@ -56,6 +56,11 @@ impl Pattern {
         &self.source
     }
 
+    /// How many groups it has.
+    pub fn groups(&self) -> usize {
+        self.whole.engine().captures_len().saturating_sub(1)
+    }
+
     /// Whether the whole value matches; a match that goes back too often counts as none.
     ///
     /// # Errors

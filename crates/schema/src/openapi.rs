@@ -86,7 +86,7 @@ struct Described {
 }
 
 /// A request.
-pub struct Asked<'a> {
+pub struct Request<'a> {
     /// The path below the API, as sent: percent-encoded, without the query.
     pub path: &'a str,
     /// Names and values of the query, decoded.
@@ -136,7 +136,7 @@ impl OpenApi {
         Ok(OpenApi { operations })
     }
 
-    /// The number of the operation that a request is for; `path` as in [`Asked`].
+    /// The number of the operation that a request is for; `path` as in [`Request`].
     pub fn find(&self, method: &str, path: &str) -> Option<usize> {
         let mut operations = self.operations.iter();
         operations.position(|o| o.method.eq_ignore_ascii_case(method) && o.path.values(path).is_some())
@@ -178,7 +178,7 @@ impl Operation {
     ///
     /// # Errors
     /// A schema of the definition cannot be used; a text with the reason.
-    pub fn request(&self, sent: &Asked<'_>) -> Result<Vec<Violation>, String> {
+    pub fn request(&self, sent: &Request<'_>) -> Result<Vec<Violation>, String> {
         let mut found = Vec::new();
         let variables = self.path.values(sent.path).unwrap_or_default();
         for parameter in &self.parameters {
@@ -220,7 +220,7 @@ impl Operation {
         self.response(status).is_some_and(|content| chosen(content, media).is_some())
     }
 
-    /// The violations of the body of a response; `media` as in [`Asked`], `texts`: it is XML or a form, as in [`Sent::Texts`].
+    /// The violations of the body of a response; `media` as in [`Request`], `texts`: it is XML or a form, as in [`Sent::Texts`].
     ///
     /// # Errors
     /// As [`request`](Self::request).
@@ -743,7 +743,7 @@ mod tests {
         let header = |name: &str| (name == "X-Key" && !key.is_empty()).then(|| key.to_owned());
         let operation =
             api.find(method, path).and_then(|number| api.operation(number)).expect("it is described");
-        let sent = Asked { path, query: &query, header: &header, media, body };
+        let sent = Request { path, query: &query, header: &header, media, body };
         match operation.request(&sent) {
             Ok(found) => found.iter().map(ToString::to_string).collect(),
             Err(why) => vec![why],

@@ -1,6 +1,6 @@
 //! What Rhino understands and a JavaScript engine of today does not: XML literals, `..`, `::`, `@` and `for each`.
-//! They are rewritten, line by line in place, into what the `XML` object of the prelude offers; what cannot be rewritten
-//! is refused with its place and with what to write instead.
+//! They are rewritten, line by line in place, into what the `XML` object of the prelude offers. What cannot be rewritten throws when
+//! it runs, and is answered with its place and with what to write instead; a script that cannot be read is refused.
 //!
 //! | written | becomes |
 //! |---|---|
@@ -10,9 +10,13 @@
 //! | `x.ns::a`, `x..ns::a` | `x[XML.qualified(ns, "a", "")]`, … |
 //! | `for each (var a in b)` | `for (var a of XML.each(b))` |
 //! | `a + <b/>`, `x.a += <b/>` | `XML.joined(a, <b/>)`, `x.a = XML.joined(x.a, <b/>)` |
+//! | `x.(…)` | see [`filter`] |
+
+mod filter;
 
 use crate::Reads;
 use crate::tokens::{Kind, Piece, Token, brackets, markup_pieces, tokens};
+use std::ops::Range;
 
 /// What is wrong with a script, and where in its text, in bytes.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,25 +26,52 @@ pub(crate) struct Refused {
     pub help: &'static str,
 }
 
-/// The script as the engine can read it; `None`: as it is.
-pub(crate) fn translate(text: &str) -> Result<Option<String>, Refused> {
-    match joined(text) {
-        Some(text) => translate_joined(&text).map(|translated| Some(translated.unwrap_or(text))),
-        None => translate_joined(text),
+/// A script as the engine can read it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Translated {
+    /// `None`: as it is.
+    pub code: Option<String>,
+    /// What throws when it runs.
+    pub refused: Vec<Refused>,
+}
+
+/// The script as the engine can read it.
+pub(crate) fn translate(text: &str) -> Result<Translated, Refused> {
+    let Some(joined) = joined(text) else { return translate_joined(text) };
+    let back = |refused: Refused| Refused { at: same_place(&joined, refused.at, text), ..refused };
+    let translated = translate_joined(&joined).map_err(back)?;
+    let refused = translated.refused.into_iter().map(back).collect();
+    Ok(Translated { code: Some(translated.code.unwrap_or_else(|| joined.clone())), refused })
+}
+
+/// The place in `text` of one in `changed`, which has the same lines: the same line and, as far as it goes, the same column.
+fn same_place(changed: &str, at: usize, text: &str) -> usize {
+    let before = &changed[..at];
+    let column = at - before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = before.matches('\n').count();
+    let start = match line.checked_sub(1) {
+        None => 0,
+        Some(nth) => text.match_indices('\n').nth(nth).map_or(text.len(), |(newline, _)| newline + 1),
+    };
+    let length = text[start..].find('\n').unwrap_or(text.len() - start);
+    let mut place = start + column.min(length);
+    while !text.is_char_boundary(place) {
+        place -= 1;
     }
+    place
 }
 
 /// As [`translate`], where no XML is joined by `+` any more.
-fn translate_joined(text: &str) -> Result<Option<String>, Refused> {
+fn translate_joined(text: &str) -> Result<Translated, Refused> {
     let tokens = tokens(text);
-    refuse(text, &tokens)?;
-    let mut translation = Translation { text, tokens: &tokens, out: String::new(), done: 0, depth: 0 };
+    let mut translation = Translation::of(text, &tokens, 0);
     translation.run()?;
+    let refused = translation.refused;
     if translation.done == 0 {
-        return Ok(None);
+        return Ok(Translated { code: None, refused });
     }
     translation.out.push_str(&text[translation.done..]);
-    Ok(Some(translation.out))
+    Ok(Translated { code: Some(translation.out), refused })
 }
 
 /// Whether the script may change what all scripts share, so that it needs a world of its own for each message: it does
@@ -95,7 +126,8 @@ pub(crate) fn is_brief(text: &str) -> bool {
     (0..tokens.len()).all(|at| match (tokens[at].kind, word(at)) {
         (Kind::Word, _) if at > 0 && word(at - 1) == "function" => true,
         (Kind::Word, name) => !LONG.contains(&name) && !functions.contains(&name),
-        (Kind::Mark, "(") if at > 0 && word(at - 1) == "function" => false,
+        // A function without a name, or a filter, which looks at each item.
+        (Kind::Mark, "(") if at > 0 && matches!(word(at - 1), "function" | ".") => false,
         (Kind::Mark, "{") if at > 0 && word(at - 1) == ")" => {
             // A statement or a function that nobody calls, but no method of an object.
             let mut depth = 0;
@@ -266,7 +298,10 @@ fn next_joined(text: &str) -> Option<String> {
         let right = &text[tokens[at + 1].at.start..tokens[last].at.end];
         let begin = if assigns { format!("{left} = ") } else { String::new() };
         let (head, tail) = (&text[..tokens[first].at.start], &text[tokens[last].at.end..]);
-        Some(format!("{head}{begin}XML.joined({left}, {right}){tail}"))
+        // The lines stay as they are.
+        let between = &text[tokens[at - 1].at.end..tokens[at + 1].at.start];
+        let breaks: String = between.chars().filter(|c| *c == '\n').collect();
+        Some(format!("{head}{begin}XML.joined({left},{breaks} {right}){tail}"))
     })
 }
 
@@ -332,43 +367,15 @@ impl<'a> Operands<'a> {
                     while matches!(self.word(at), "@" | "::") {
                         at += 1;
                     }
+                    if self.word(at) == "(" {
+                        at = self.brackets[at]?;
+                    }
                 }
                 "(" | "[" => at = self.brackets[at + 1]?,
                 _ => return (at < self.tokens.len()).then_some(at),
             }
         }
     }
-}
-
-/// What of E4X there is no way to write otherwise.
-fn refuse(text: &str, tokens: &[Token]) -> Result<(), Refused> {
-    let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);
-    for (at, token) in tokens.iter().enumerate() {
-        let refused = |message: String, help| Err(Refused { at: token.at.start, message, help });
-        let name = word(at);
-        match name {
-            "xml" if at > 0 && word(at - 1) == "default" && word(at + 1) == "namespace" => {
-                return refused(
-                    "`default xml namespace` is not executable here".into(),
-                    "write `x.*::name` for a name in any namespace, or `x.ns::name` with `var ns = new Namespace(\"uri\")`",
-                );
-            }
-            "(" if at > 0 && word(at - 1) == "." => {
-                return refused(
-                    "a filter `x.(…)` is not executable here".into(),
-                    "write a loop: `for each (var item in x) { if (item.@id == 3) … }`",
-                );
-            }
-            "+" | "+=" if tokens.get(at + 1).is_some_and(|next| next.kind == Kind::Markup) => {
-                return refused(
-                    format!("`{name}` cannot join XML here"),
-                    "write `x.appendChild(<a/>)`, or one literal with all its parts",
-                );
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 struct Translation<'a> {
@@ -378,9 +385,18 @@ struct Translation<'a> {
     /// Up to here the text is in `out`.
     done: usize,
     depth: usize,
+    /// The closing brackets of the filters that are open.
+    filters: Vec<usize>,
+    /// What throws when it runs.
+    refused: Vec<Refused>,
 }
 
 impl<'a> Translation<'a> {
+    fn of(text: &'a str, tokens: &'a [Token], depth: usize) -> Translation<'a> {
+        let (filters, refused) = (Vec::new(), Vec::new());
+        Translation { text, tokens, out: String::new(), done: 0, depth, filters, refused }
+    }
+
     fn word(&self, at: usize) -> &'a str {
         self.tokens.get(at).map_or("", |token| &self.text[token.at.clone()])
     }
@@ -395,12 +411,53 @@ impl<'a> Translation<'a> {
                 self.copy_to(token.at.start);
                 self.out.push(')');
             }
+            if self.filters.last() == Some(&at) {
+                self.end_filter();
+                at += 1;
+                continue;
+            }
             if token.kind == Kind::Markup {
                 self.markup(at)?;
                 at += 1;
                 continue;
             }
+            if !self.filters.is_empty()
+                && let Some(next) = self.name_in_filter(at)?
+            {
+                at = next;
+                continue;
+            }
             match self.word(at) {
+                "." if at > 0 && self.word(at + 1) == "(" => {
+                    at = self.filter(at)?;
+                    continue;
+                }
+                "default"
+                    if (self.word(at + 1), self.word(at + 2), self.word(at + 3))
+                        == ("xml", "namespace", "=") =>
+                {
+                    self.refuse(
+                        at..at + 4,
+                        at + 1,
+                        "`default xml namespace` is not executable here".to_owned(),
+                        "write `x.*::name` for a name in any namespace, or `x.ns::name` with `var ns = new Namespace(\"uri\")`",
+                    );
+                    self.out.push(',');
+                    at += 4;
+                    continue;
+                }
+                mark @ ("+" | "+=")
+                    if self.tokens.get(at + 1).is_some_and(|next| next.kind == Kind::Markup) =>
+                {
+                    self.refuse(
+                        at + 1..at + 2,
+                        at,
+                        format!("`{mark}` cannot join XML here"),
+                        "write `x.appendChild(<a/>)`, or one literal with all its parts",
+                    );
+                    at += 2;
+                    continue;
+                }
                 mark @ (".." | ".") if at > 0 => {
                     if let Some(next) = self.member(at, mark)? {
                         at = next;
@@ -459,9 +516,31 @@ impl<'a> Translation<'a> {
         self.done = token.end;
     }
 
+    /// Puts a call that throws in the place of tokens, and notes why; `at`: the token that cannot be had.
+    fn refuse(&mut self, instead_of: Range<usize>, at: usize, message: String, help: &'static str) {
+        self.copy_to(self.tokens[instead_of.start].at.start);
+        // Messages have neither quotes nor backslashes.
+        self.out.push_str(&format!("XML.refused(\"{message}\")"));
+        let last = instead_of.end.saturating_sub(1).min(self.tokens.len() - 1);
+        // The lines stay as they are.
+        let left_out = &self.text[self.done..self.tokens[last].at.end];
+        self.out.extend(left_out.chars().filter(|c| *c == '\n'));
+        self.done = self.tokens[last].at.end;
+        self.refused.push(Refused { at: self.tokens[at].at.start, message, help });
+    }
+
     /// A member that only E4X knows, from its dots on; answers the token behind it.
     fn member(&mut self, dots: usize, mark: &str) -> Result<Option<usize>, Refused> {
-        let mut at = dots + 1;
+        let Some((key, last)) = self.selector(dots + 1, mark)? else { return Ok(None) };
+        self.copy_to(self.tokens[dots].at.start);
+        self.out.push_str(&key);
+        self.done = self.tokens[last].at.end;
+        Ok(Some(last + 1))
+    }
+
+    /// What only E4X knows behind `mark`, as a key of the engine, with the last token of it.
+    fn selector(&self, start: usize, mark: &str) -> Result<Option<(String, usize)>, Refused> {
+        let mut at = start;
         let attribute = self.word(at) == "@";
         if attribute {
             at += 1;
@@ -469,10 +548,7 @@ impl<'a> Translation<'a> {
         let prefix = format!("{}{}", if mark == ".." { ".." } else { "" }, if attribute { "@" } else { "" });
         if attribute && self.word(at) == "[" {
             // x.@["name"]
-            self.copy_to(self.tokens[dots].at.start);
-            self.out.push_str("[\"@\" + ");
-            self.done = self.tokens[at].at.end;
-            return Ok(Some(at + 1));
+            return Ok(Some(("[\"@\" + ".to_owned(), at)));
         }
         let is_name = |at: usize| {
             self.word(at) == "*" || self.tokens.get(at).is_some_and(|token| token.kind == Kind::Word)
@@ -482,8 +558,8 @@ impl<'a> Translation<'a> {
         if !special || !is_name(at) || (qualified && !is_name(at + 2)) {
             if mark == ".." || attribute || qualified {
                 return Err(Refused {
-                    at: self.tokens[dots].at.start,
-                    message: format!("`{}{}` is not understood here", mark, self.word(dots + 1)),
+                    at: self.tokens[start.saturating_sub(1)].at.start,
+                    message: format!("`{}{}` is not understood here", mark, self.word(start)),
                     help: "write `x.name`, `x..name`, `x.*::name`, `x..*::name`, `x.@name` or `x.ns::name`",
                 });
             }
@@ -497,10 +573,7 @@ impl<'a> Translation<'a> {
             }
             (false, name) => format!("[\"{prefix}{name}\"]"),
         };
-        self.copy_to(self.tokens[dots].at.start);
-        self.out.push_str(&key);
-        self.done = self.tokens[last].at.end;
-        Ok(Some(last + 1))
+        Ok(Some((key, last)))
     }
 
     /// An XML literal as a tagged template.
@@ -529,17 +602,12 @@ impl<'a> Translation<'a> {
                 Piece::Expression(range) => {
                     let inner = &literal[range.clone()];
                     let tokens = tokens(inner);
-                    let mut nested = Translation {
-                        text: inner,
-                        tokens: &tokens,
-                        out: String::new(),
-                        done: 0,
-                        depth: self.depth + 1,
-                    };
-                    nested
-                        .run()
-                        .map_err(|wrong| Refused { at: token.start + range.start + wrong.at, ..wrong })?;
+                    let mut nested = Translation::of(inner, &tokens, self.depth + 1);
+                    let moved =
+                        |wrong: Refused| Refused { at: token.start + range.start + wrong.at, ..wrong };
+                    nested.run().map_err(moved)?;
                     nested.copy_to(inner.len());
+                    self.refused.extend(nested.refused.into_iter().map(moved));
                     self.out.push_str("${");
                     self.out.push_str(&nested.out);
                     self.out.push('}');
@@ -646,7 +714,7 @@ mod tests {
                 "for  (var i of XML.each( x[\"..item\"])) { y += i; }",
             ),
         ] {
-            assert_eq!(translate(text).unwrap().as_deref(), Some(expected), "{text}");
+            assert_eq!(translate(text).unwrap().code.as_deref(), Some(expected), "{text}");
         }
         for text in [
             "a < b && c > d",
@@ -658,7 +726,7 @@ mod tests {
             let _ = translate(text);
         }
         for text in ["a < b && c > d", "x = [...a]; // x..y", "1..toString()", "org.total = java.x"] {
-            assert_eq!(translate(text), Ok(None), "{text}");
+            assert_eq!(translate(text), Ok(Translated::default()), "{text}");
         }
     }
 
@@ -686,13 +754,38 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_refused_with_its_place() {
-        for (text, at, part) in [
-            ("x.y.(@id == 3)", 4, "filter"),
-            ("a - b + <c/>", 6, "join"),
-            ("default xml namespace = 'u';", 8, "default xml namespace"),
-            ("x..3", 1, "not understood"),
+    fn what_cannot_be_done_is_told_with_its_place() {
+        for (text, at, part, code) in [
+            (
+                "a - b + <c/>; d..e",
+                6,
+                "join",
+                "a - b + XML.refused(\"`+` cannot join XML here\"); d[\"..e\"]",
+            ),
+            (
+                "default xml namespace = 'u';",
+                8,
+                "default xml namespace",
+                "XML.refused(\"`default xml namespace` is not executable here\"), 'u';",
+            ),
+            (
+                "x.(f(function (a) { return a; }))\n.b",
+                5,
+                "function",
+                "x[\"()\"](() => XML.refused(\"a function or an object inside of a filter `x.(…)` is not executable here\"))\n.b",
+            ),
+            // Sums that are rewritten move what stands behind them.
+            ("var x = <a/> + <b/>; default xml namespace = 'u';", 40, "default", ""),
+            ("var x = <a/>\n + <b/>;\nx = <é/> + <b/> - <c/> + <d/>", 52, "join", ""),
         ] {
+            let translated = translate(text).unwrap();
+            let [refused] = &*translated.refused else { panic!("{text}: {translated:?}") };
+            assert!(refused.at == at && refused.message.contains(part), "{text}: {refused:?}");
+            assert!(code.is_empty() || translated.code.as_deref() == Some(code), "{text}: {translated:?}");
+        }
+        for (text, at, part) in
+            [("x..3", 1, "not understood"), ("var x = <a/> + <b/>; x..3", 25, "not understood")]
+        {
             let refused = translate(text).unwrap_err();
             assert!(refused.at == at && refused.message.contains(part), "{text}: {refused:?}");
         }

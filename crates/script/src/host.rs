@@ -342,6 +342,9 @@ pub(crate) fn functions<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     function!("xmlStep", |ctx: Ctx<'js>, list: List, kind: String| with(&ctx, |_, trees| trees.step(list, &kind)));
     function!("xmlCopy", |ctx: Ctx<'js>, list: List| with(&ctx, |_, trees| trees.copy(list)));
     function!("xmlJoin", |ctx: Ctx<'js>, list: List, other: List| with(&ctx, |_, trees| trees.join(list, other)));
+    function!("xmlPick", |ctx: Ctx<'js>, list: List, positions: String| {
+        with(&ctx, |_, trees| trees.pick(list, &positions))
+    });
     function!("xmlLength", |ctx: Ctx<'js>, list: List| with(&ctx, |_, trees| Ok(trees.length(list))));
     function!("xmlText", |ctx: Ctx<'js>, list: List| with(&ctx, |_, trees| Ok(trees.text(list))));
     function!("xmlString", |ctx: Ctx<'js>, list: List| with(&ctx, |_, trees| Ok(trees.string_value(list))));

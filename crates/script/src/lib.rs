@@ -116,6 +116,8 @@ pub struct Script {
     sleeps: bool,
     /// The classes of Java that it names and that are not here, with their places.
     missing: Vec<(Place, String)>,
+    /// What of E4X cannot be had, with its place.
+    refused: Vec<Failure>,
     /// The line of `code` where each text begins; `None` for the one that is evaluated.
     starts: Vec<Option<usize>>,
 }
@@ -144,13 +146,14 @@ impl Script {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let mut translated = Vec::with_capacity(texts.len());
         let (mut shared, mut reads, mut brief) = (true, Reads::Headers, true);
-        let (mut sleeps, mut missing) = (false, Vec::new());
+        let (mut sleeps, mut missing, mut refusals) = (false, Vec::new(), Vec::new());
         for (source, text) in texts.iter().enumerate() {
-            let code = e4x::translate(text).map_err(|refused| Failure {
+            let failure = |refused: e4x::Refused| Failure {
                 place: Some(place_at(text, refused.at, source)),
                 help: refused.help,
                 ..Failure::new(refused.message)
-            })?;
+            };
+            let e4x::Translated { code, refused } = e4x::translate(text).map_err(failure)?;
             let code = code.unwrap_or_else(|| (*text).to_owned());
             engine::check(&code).map_err(|failure| wrong(failure, text, source))?;
             shared &= !e4x::changes_the_world(text);
@@ -159,6 +162,7 @@ impl Script {
             sleeps |= e4x::names_sleep(text);
             let classes = e4x::missing_classes(text).into_iter();
             missing.extend(classes.map(|(at, name)| (place_at(text, at, source), name)));
+            refusals.extend(refused.into_iter().map(failure));
             translated.push(code);
         }
         if let Some(name) = function
@@ -193,7 +197,8 @@ impl Script {
         }
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let function = function.map(str::to_owned);
-        Ok(Script { id, code, evaluated, function, shared, reads, brief, sleeps, missing, starts })
+        let refused = refusals;
+        Ok(Script { id, code, evaluated, function, shared, reads, brief, sleeps, missing, refused, starts })
     }
 
     /// Whether it may sleep (`Thread.sleep`), which holds its thread.
@@ -204,6 +209,11 @@ impl Script {
     /// The classes of Java that it names and that are not here, with their places: using one throws.
     pub fn missing_classes(&self) -> &[(Place, String)] {
         &self.missing
+    }
+
+    /// What of E4X cannot be had, each with its place: it throws when it runs.
+    pub fn refused(&self) -> &[Failure] {
+        &self.refused
     }
 
     /// What it reads of the message.

@@ -65,6 +65,11 @@
     setChildren: (list, value) => (native.xmlInsert(list, 'set', ...given(value)), xml(list)),
     replace: (list, name, value) => (native.xmlSet(list, nameKey(name, ''), ...given(value)), xml(list)),
     setLocalName: (list, name) => native.xmlRename(list, String(name)),
+    // A filter, `x.(…)`.
+    '()': (list, holds) => {
+      const kept = items(list).map((item, at) => (holds(item) ? at : -1)).filter(at => at >= 0);
+      return xml(native.xmlPick(list, kept.join()));
+    },
     contains: (list, value) => items(list).some(item => native.xmlMarkup(listOf(item)) === native.xmlMarkup(asList(value))),
     normalize: list => xml(list),
     // What scripts for the other engines of WSO2 call: Axiom's and the DOM's names.
@@ -134,6 +139,30 @@
   XML.joined = (left, right) => {
     const [one, other] = [listOf(left), listOf(right)];
     return one === undefined || other === undefined ? left + right : xml(native.xmlJoin(one, other));
+  };
+  /** A name in a filter: a child of the item, else a variable, else nothing. */
+  XML.named = (item, name, variable) => {
+    const child = item[name];
+    if (native.xmlLength(listOf(child)) > 0) return child;
+    try {
+      return variable();
+    } catch {
+      return child;
+    }
+  };
+  /** A function in a filter: the script's own, or the language's; else a method of the item. */
+  XML.called = (item, name, variable) => {
+    try {
+      const found = variable();
+      if (typeof found === 'function' && listOf(found) === undefined && found !== Object.prototype[name]) return found;
+    } catch {
+      // There is no such variable.
+    }
+    return item[name];
+  };
+  /** What stands in the place of E4X that cannot be had. */
+  XML.refused = why => {
+    throw new TypeError(why);
   };
   XML.qualified = (namespace, local, prefix) =>
     prefix + '{' + (namespace instanceof Namespace ? namespace.uri : String(namespace)) + '}' + local;

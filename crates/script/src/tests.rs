@@ -229,6 +229,29 @@ fn xml_is_used_as_in_e4x() {
         ("var s = 'a' + 1; s += <b>c</b>; s + <d>e</d>", "a1ce"),
         ("var r = <r><l>0</l></r>; (r.l[0] + <l>1</l>).length()", "2"),
         ("var r = <r><l/><l/></r>; r.l = r.l + <m/> + <l/>; r.toXMLString()", "<r><l/><l/><m/><l/></r>"),
+        ("mc.getPayloadXML().b.(@k == 2).toString()", "y"),
+        ("var items = <r><i><p>2</p></i><i a='1'><p>5</p><q>x</q></i></r>.i; items.(p > 3).@a", "1"),
+        ("var x = <r><i><p>2</p></i><i><p>5</p><q>x</q></i></r>; x.i.(q == 'x').p", "5"),
+        ("var least = 3, x = <r><i>2</i><i>4</i></r>; x.i.(text() > least).length()", "1"),
+        ("var x = <r><a/><b/></r>; x.*.(localName() == 'b').toXMLString()", "<b/>"),
+        (
+            "function has(a, b) { return String(a).indexOf(b) >= 0; } var x = <r><i><n>ab</n></i><i><n>c</n></i></r>; x..i.(has(n, 'b')).n",
+            "ab",
+        ),
+        (
+            "var x = <r><o><l k='1'/></o><o><l k='2'/></o></r>; x.o.(l.(@k == 2).length() > 0).toXMLString()",
+            "<o><l k=\"2\"/></o>",
+        ),
+        (
+            "var ns = new Namespace('u'), x = <r xmlns:m='u'><i m:k='1'><m:a>2</m:a></i></r>; x.i.(ns::a == 2 && *::a == 2 && @ns::k == 1).length()",
+            "1",
+        ),
+        (
+            "var x = <r><i><p>1</p></i><i><p>2</p></i></r>; x.i.(p == 2).p = 9; x.toXMLString()",
+            "<r><i><p>1</p></i><i><p>9</p></i></r>",
+        ),
+        ("var x = <r><i><p>1</p></i></r>; x.i.(p == 7).length()", "0"),
+        ("var x = <r><i><p>1</p></i></r>; (<a/> + x.i.(p == 1)).length()", "2"),
         ("JSON.stringify({x: mc.getPayloadXML().b[0]})", "{\"x\":\"x\"}"),
         ("mc.getEnvelope().getBody().getFirstElement().getLocalName()", "a"),
         ("mc.getPayloadXML().getElementsByTagName('n:c').item(0).getTextContent()", "z"),
@@ -541,5 +564,24 @@ fn cost() {
         let start = std::time::Instant::now();
         (0..1000).for_each(|_| drop(once()));
         println!("{name}: {:?} per call", start.elapsed() / 1000);
+    }
+}
+
+/// Of a file with several functions, those that need nothing which is missing run.
+#[test]
+fn what_cannot_be_had_throws_where_it_stands() {
+    let text = "function good(mc) { mc.setProperty('r', 'done'); }\nfunction bad(mc) { default xml namespace = 'u'; }";
+    for (function, fault) in [("good", None), ("bad", Some("`default xml namespace` is not executable here"))]
+    {
+        let script = Script::compile(&[text], Some(function)).unwrap();
+        let [refused] = script.refused() else { panic!("{script:?}") };
+        let place = refused.place.unwrap();
+        assert_eq!((place.source, place.line, place.column), (0, 2, 28), "{refused:?}");
+        let wood = Arc::new(Mutex::new(Wood::default()));
+        let ended = run(&script, Box::new(Shared(Arc::clone(&wood))), &[], &Limits::default()).1;
+        match fault {
+            None => assert!(ended.is_ok(), "{ended:?}"),
+            Some(fault) => assert!(ended.unwrap_err().message.contains(fault)),
+        }
     }
 }

@@ -261,7 +261,8 @@ pub(crate) fn markup_pieces(text: &str, nesting: usize) -> Option<(Vec<Piece>, u
     let (mut at, mut start, mut depth) = (0, 0, 0usize);
     let (mut in_tag, mut closing, mut quote) = (false, false, None);
     while at < bytes.len() {
-        let rest = &text[at..];
+        // Inside of a character nothing begins.
+        let rest = text.get(at..).unwrap_or_default();
         if !in_tag
             && let Some((_, end)) = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")]
                 .into_iter()

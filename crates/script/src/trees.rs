@@ -231,6 +231,14 @@ impl Trees {
         self.add(Nodes { items, origin: None })
     }
 
+    /// The items of a list at these positions: `0,2`.
+    pub(crate) fn pick(&mut self, list: List, positions: &str) -> Result<List, String> {
+        let all = self.items(list);
+        let at = |position: &str| all.get(position.parse::<usize>().ok()?).copied();
+        let items = positions.split(',').filter_map(at).collect();
+        self.add(Nodes { items, origin: None })
+    }
+
     /// A list with copies of all nodes.
     pub(crate) fn copy(&mut self, list: List) -> Result<List, String> {
         match self.value(list) {

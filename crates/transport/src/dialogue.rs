@@ -16,7 +16,7 @@ use std::time::Duration;
 use message::BodyError;
 
 use crate::connection::{Conn, Incoming, lock};
-use crate::frames::{Broken, Event, Reading, Said, Writing};
+use crate::frames::{Broken, Event, Reading, WebSocketMessage, Writing};
 use crate::http1::write::{self, Kind};
 use crate::serve::Account;
 use crate::server::{Listening, Open};
@@ -32,7 +32,7 @@ const POLICY: u16 = 1008;
 const INTERNAL: u16 = 1011;
 
 /// What to send, `None` for nothing, or that the conversation has failed ([`Failed`]).
-pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<Option<Said>, Failed>> + Send + 'a>>;
+pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<Option<WebSocketMessage>, Failed>> + Send + 'a>>;
 
 /// A message could not be answered: the WebSocket is closed with 1011 (internal error). Whoever says so has logged it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub trait Dialogue: Send {
     fn first(&mut self) -> Answering<'_>;
 
     /// Answers a message. It is dropped where the client goes away.
-    fn answer(&mut self, message: Said) -> Answering<'_>;
+    fn answer(&mut self, message: WebSocketMessage) -> Answering<'_>;
 
     /// It has ended; `close`: code and reason of the client, if it said goodbye (1005 where it gave no code). The connection counts as
     /// open until this is done.
@@ -67,7 +67,7 @@ pub struct Mailbox {
 
 #[derive(Debug, Default)]
 struct Letters {
-    waiting: VecDeque<Said>,
+    waiting: VecDeque<WebSocketMessage>,
     bytes: usize,
     /// There were too many.
     overflown: bool,
@@ -88,7 +88,7 @@ impl Mailbox {
     ///
     /// # Errors
     /// Too much is waiting already.
-    pub fn put(&self, message: Said) -> Result<(), Overflown> {
+    pub fn put(&self, message: WebSocketMessage) -> Result<(), Overflown> {
         let mut letters = lock(&self.letters);
         let size = message.payload.len();
         let fits = letters.waiting.is_empty()
@@ -117,7 +117,7 @@ impl Mailbox {
     }
 
     /// The next message; pending, and to be woken, while there is none.
-    fn poll_take(&self, cx: &mut Context<'_>) -> Poll<Result<Said, Overflown>> {
+    fn poll_take(&self, cx: &mut Context<'_>) -> Poll<Result<WebSocketMessage, Overflown>> {
         let mut letters = lock(&self.letters);
         if letters.overflown {
             return Poll::Ready(Err(Overflown));
@@ -410,7 +410,7 @@ impl Socket<'_> {
     }
 
     /// The next message of the client.
-    async fn next(&mut self) -> Result<Said, End> {
+    async fn next(&mut self) -> Result<WebSocketMessage, End> {
         poll_fn(|cx| {
             if self.is_cut(cx) {
                 return Poll::Ready(Err(End::Gone));
@@ -438,7 +438,7 @@ impl Socket<'_> {
         .await
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Said, End>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<WebSocketMessage, End>> {
         for _ in 0..IN_A_TURN {
             if self.line.buffered().is_empty() {
                 match ready!(self.line.poll_more(cx)) {
@@ -628,8 +628,8 @@ impl Socket<'_> {
 mod tests {
     use super::*;
 
-    fn text_message(payload: &'static str) -> Said {
-        Said { is_text: true, payload: payload.into() }
+    fn text_message(payload: &'static str) -> WebSocketMessage {
+        WebSocketMessage { is_text: true, payload: payload.into() }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use message::memory::{self, Held, Shortage};
 
 /// A message of a WebSocket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct WebSocketMessage {
     /// It is a text, and UTF-8; otherwise it is binary.
     pub is_text: bool,
     /// The payload.
@@ -21,7 +21,7 @@ const CONTROL: usize = 125;
 /// What came to its end.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    Message(Said),
+    Message(WebSocketMessage),
     /// To be answered with the same payload.
     Ping(Vec<u8>),
     Pong,
@@ -228,7 +228,7 @@ impl Reading {
                 }
                 self.valid = 0;
                 let payload = memory::counted(message, std::mem::take(&mut self.held));
-                Event::Message(Said { is_text, payload })
+                Event::Message(WebSocketMessage { is_text, payload })
             }
         };
         Ok(Some(event))
@@ -292,7 +292,7 @@ impl Writing {
     }
 
     /// A message in one frame.
-    pub(crate) fn message(message: Said) -> Writing {
+    pub(crate) fn message(message: WebSocketMessage) -> Writing {
         Writing::new(if message.is_text { TEXT } else { BINARY }, message.payload)
     }
 
@@ -359,7 +359,7 @@ mod tests {
     }
 
     fn message_event(is_text: bool, payload: &[u8]) -> Event {
-        Event::Message(Said { is_text, payload: Bytes::copy_from_slice(payload) })
+        Event::Message(WebSocketMessage { is_text, payload: Bytes::copy_from_slice(payload) })
     }
 
     #[test]
@@ -452,8 +452,10 @@ mod tests {
     fn frames_are_written_however_little_is_taken() {
         for size in [0, 1, 125, 126, 65_535, 65_536] {
             let payload = Bytes::from(vec![7; size]);
-            let whole = Writing::message(Said { is_text: false, payload: payload.clone() }).rest().concat();
-            let mut writing = Writing::message(Said { is_text: false, payload });
+            let whole = Writing::message(WebSocketMessage { is_text: false, payload: payload.clone() })
+                .rest()
+                .concat();
+            let mut writing = Writing::message(WebSocketMessage { is_text: false, payload });
             let mut seen = Vec::new();
             loop {
                 let rest = writing.rest().concat();

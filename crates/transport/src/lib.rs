@@ -51,7 +51,7 @@ pub use descriptors::raise_descriptor_limit;
 pub use dial::Socket;
 pub use dialogue::{Answering, Dialogue, Failed, Mailbox, Overflown};
 pub use error::{SendError, SendErrorKind};
-pub use frames::Said;
+pub use frames::WebSocketMessage;
 pub use message::{Body, BodyError, BodyStream, Headers, Method, RequestHead, ResponseHead, Version};
 pub use proxy::Proxy;
 pub use server::{Drained, Server, Workers};

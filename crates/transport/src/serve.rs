@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use message::{Body, BodyError, Known, Method, RequestHead, ResponseHead, Version};
+use message::{Body, BodyError, Method, RequestHead, ResponseHead, StandardHeader, Version};
 
 use tokio::time::Instant;
 
@@ -124,7 +124,7 @@ async fn requests<H: Handler>(
             to_head: head.method == Method::Head,
             version: head.version,
             keep_alive: facts.keep_alive && limits.keep_alive && served != limits.requests,
-            upgrade: head.headers.has_any(Known::Upgrade.bit())
+            upgrade: head.headers.has_any(StandardHeader::Upgrade.bit())
                 && head.version == Version::Http11
                 && facts.length == Length::None,
         };
@@ -438,7 +438,7 @@ fn fields_of(
     version: Version,
 ) -> Result<(), &'static str> {
     write::fields(out, &head.headers, Kind::Response { keep_length })?;
-    if !head.headers.contains_known(Known::Date) {
+    if !head.headers.contains_known(StandardHeader::Date) {
         write::date(out);
     }
     write::delimiter(out, delimiter);

@@ -8,7 +8,7 @@ use std::io::IoSlice;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 
-use message::{Body, BodyError, Headers, Known};
+use message::{Body, BodyError, Headers, StandardHeader};
 
 use crate::connection::{Conn, Incoming, Travelling, lock};
 use crate::http1::Length;
@@ -55,7 +55,7 @@ pub(crate) fn is_opened_by(headers: &Headers) -> bool {
     is_websocket
         && upgrade.next().is_none()
         && options.any(|option| option.trim_ascii().eq_ignore_ascii_case(b"upgrade"))
-        && !headers.has_any(Known::ContentLength.bit() | Known::TransferEncoding.bit())
+        && !headers.has_any(StandardHeader::ContentLength.bit() | StandardHeader::TransferEncoding.bit())
 }
 
 /// Where in the sequence of frames a direction is.

@@ -343,6 +343,7 @@ fn holds(outer: Span, inner: Span) -> bool {
 }
 
 fn reason(found: &Diagnostic, sources: &SourceMap) -> Reason {
+    let found = &*found.shown(sources);
     let (place, label) = match found.labels.first() {
         Some((span, label)) => (span.place(sources), label.as_str()),
         None => (String::new(), ""),

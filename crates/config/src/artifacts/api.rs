@@ -183,6 +183,9 @@ impl Api {
         let name = read::required(element, "name", diagnostics);
         let written_context = read::required(element, "context", diagnostics);
         let version = version(element, diagnostics);
+        if let Some(context) = &written_context {
+            check_version(element, context, &version, diagnostics);
+        }
         if let Some(context) = written_context.as_ref().filter(|context| !context.starts_with('/')) {
             diagnostics.push(
                 read::bad_value("context", context, context.span, "a path that starts with `/`")
@@ -204,7 +207,7 @@ impl Api {
         });
         Some(Api {
             context: context?.trim_end_matches('/').to_owned(),
-            hostname: read::optional_text(element, "hostname"),
+            hostname: hostname(element, diagnostics),
             port,
             transports: transports(element, diagnostics),
             version,
@@ -281,6 +284,65 @@ fn version(element: &Element, diagnostics: &mut Diagnostics) -> ApiVersion {
         }
         (None, _) => ApiVersion::Default,
     }
+}
+
+/// Warns where the version and the context do not fit together: requests would have to say what nobody sends.
+fn check_version(element: &Element, context: &Key, version: &ApiVersion, diagnostics: &mut Diagnostics) {
+    const RULE: &str = "bad-value";
+    const PLACE: &str = "{version}";
+    let has_place = context.contains(PLACE);
+    match version {
+        ApiVersion::Url(version) if has_place => {
+            let message = format!("requests of the API would begin with `{context}/{version}`");
+            diagnostics.push(
+                Diagnostic::warning(RULE, message)
+                    .at(context.span, "`{version}` is filled in for version-type=\"context\" only")
+                    .help("write version-type=\"context\", or leave `{version}` out of the context"),
+            );
+        }
+        ApiVersion::Url(version)
+            if context.trim_end_matches('/').rsplit('/').next() == Some(version.as_str()) =>
+        {
+            let message = format!("the version is in the path twice: `{context}/{version}`");
+            diagnostics.push(
+                Diagnostic::warning(RULE, message)
+                    .at(context.span, "version-type=\"url\" puts the version behind the context")
+                    .help("write version-type=\"context\", or leave the version out of the context"),
+            );
+        }
+        ApiVersion::Default if read::optional(element, "version").is_none() => {
+            if let Some(kind) = read::optional(element, "version-type") {
+                let message = "`version-type` has no effect without `version`";
+                let label = if has_place {
+                    "so `{version}` in the context is not filled in"
+                } else {
+                    "the API has no version in its path"
+                };
+                diagnostics.push(Diagnostic::warning(RULE, message).at(kind.span, label));
+            } else if has_place {
+                diagnostics.push(
+                    Diagnostic::warning(RULE, "`{version}` in the context is not filled in")
+                        .at(context.span, "`version` and version-type=\"context\" are missing"),
+                );
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The host that requests must name, without a port.
+fn hostname(element: &Element, diagnostics: &mut Diagnostics) -> Option<String> {
+    let key = read::optional(element, "hostname")?;
+    let port =
+        key.rsplit_once(':').is_some_and(|(host, port)| !host.contains(':') && port.parse::<u16>().is_ok());
+    if port || key.contains('/') {
+        diagnostics.push(
+            Diagnostic::warning("bad-value", format!("no request is for the host `{key}`"))
+                .at(key.span, "expected the name of a host alone")
+                .help("the port goes into the attribute `port`"),
+        );
+    }
+    Some(key.value)
 }
 
 fn transports(element: &Element, diagnostics: &mut Diagnostics) -> Vec<Scheme> {

@@ -28,7 +28,7 @@ pub struct Registry {
     /// The URL that keys are appended to, when the registry is on another server.
     pub url: Option<String>,
     /// Reads resources at the URL; `None`: they are not read.
-    kept: Option<Arc<dyn crate::fetch::Kept>>,
+    kept: Option<Arc<dyn crate::fetch::ResourceCache>>,
     /// Reads wait for other servers: true while the configuration loads, false for messages.
     waits: bool,
     /// How keys become paths.
@@ -185,7 +185,7 @@ impl Registry {
     }
 
     /// Sets how resources on another server are read.
-    pub(crate) fn fetch_with(&mut self, kept: Option<Arc<dyn crate::fetch::Kept>>) {
+    pub(crate) fn fetch_with(&mut self, kept: Option<Arc<dyn crate::fetch::ResourceCache>>) {
         self.kept = kept;
     }
 
@@ -504,6 +504,15 @@ impl Import {
         let name = read::required(element, "name", reading.diagnostics);
         let package = read::required(element, "package", reading.diagnostics);
         let enabled = element.attr("status").is_none_or(|status| status == "enabled");
+        if let Some(status) = read::optional(element, "status")
+            && !["enabled", "disabled"].contains(&status.as_str())
+        {
+            reading.diagnostics.push(
+                Diagnostic::warning("bad-value", format!("`{status}` counts as disabled for `status`"))
+                    .at(status.span, "expected enabled or disabled")
+                    .did_you_mean(&status, ["enabled", "disabled"]),
+            );
+        }
         Some(Import { name: name?, package: package?, enabled, span: element.span() })
     }
 }

@@ -193,9 +193,13 @@ fn trigger(element: &Element, reading: &mut Reading<'_>) -> Option<Trigger> {
         return Some(Trigger::Once);
     }
     let times = match &count {
-        Some(key) => read::number::<i64>(key, "count", "a whole number; -1: for ever", reading.diagnostics)?,
-        None => -1,
+        Some(key) => read::number::<i64>(key, "count", "a whole number; -1: for ever", reading.diagnostics),
+        None => Some(-1),
     };
+    let seconds = interval.as_ref().and_then(|interval| {
+        read::number::<u64>(interval, "interval", "a whole number of seconds", reading.diagnostics)
+    });
+    let times = times?;
     if let (0, Some(key)) = (times, &count) {
         let found = read::bad_value("count", key, key.span, "at least 1, or -1 for ever");
         reading.diagnostics.push(found);
@@ -215,7 +219,7 @@ fn trigger(element: &Element, reading: &mut Reading<'_>) -> Option<Trigger> {
         reading.diagnostics.push(read::missing_attribute(element, "interval"));
         return None;
     };
-    let seconds: u64 = read::number(&interval, "interval", "a whole number of seconds", reading.diagnostics)?;
+    let seconds = seconds?;
     if seconds == 0 && times != Some(1) {
         let expected = "at least 1: the time between two runs in seconds";
         reading.diagnostics.push(read::bad_value("interval", &interval, interval.span, expected));

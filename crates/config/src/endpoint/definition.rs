@@ -2,7 +2,7 @@
 
 use crate::element::{Element, SYNAPSE};
 use crate::read::{self, Shape};
-use crate::value::{Expression, Value};
+use crate::value::{Expression, Key, Value};
 use diagnostics::{Diagnostic, Diagnostics};
 use std::time::Duration;
 
@@ -225,11 +225,7 @@ impl Definition {
 fn check(element: &Element, more_attributes: &[&str], more_elements: &[&str], diagnostics: &mut Diagnostics) {
     let attributes: Vec<&str> = more_attributes.iter().chain(ATTRIBUTES).copied().collect();
     let elements: Vec<&str> = more_elements.iter().chain(ELEMENTS).copied().collect();
-    for attribute in element.attributes() {
-        if attribute.name.namespace.is_empty() && !attributes.contains(&&*attribute.name.local) {
-            diagnostics.push(read::unknown_attribute(element, attribute, &attributes));
-        }
-    }
+    read::check_attributes(element, &attributes, diagnostics);
     read::stray_text(element, diagnostics);
     for child in element.elements() {
         let is_element_of_endpoint = elements.contains(&child.local());
@@ -312,9 +308,18 @@ fn timeout(element: &Element, diagnostics: &mut Diagnostics) -> Option<Timeout> 
         Some(key) => match Value::parse(&key, key.span, element.scope()) {
             Value::Expression(expression) => Some(Delay::Expression(expression)),
             _ => {
-                let number: i64 = read::number(&key, "duration", "a number of milliseconds", diagnostics)?;
+                let number = read::number::<i64>(&key, "duration", "a number of milliseconds", diagnostics);
+                if let Some(number) = number {
+                    less_than_unset(
+                        &key,
+                        "duration",
+                        number,
+                        "the timeout of all endpoints counts",
+                        diagnostics,
+                    );
+                }
                 // A timeout of 0 would fail every message, so the global one counts.
-                let time = u64::try_from(number).ok().filter(|&number| number > 0);
+                let time = number.and_then(|number| u64::try_from(number).ok()).filter(|&number| number > 0);
                 time.map(|number| Delay::Fixed(Duration::from_millis(number)))
             }
         },
@@ -342,9 +347,10 @@ fn mark(element: &Element, diagnostics: &mut Diagnostics) -> MarkForSuspension {
     MARK.check(element, diagnostics);
     // A negative number counts as 0.
     let mut count = |name: &str, expected: &str| -> u64 {
-        let key = read::child_text(element, name);
-        let number = key.and_then(|key| read::number::<i64>(&key, name, expected, diagnostics));
-        u64::try_from(number.unwrap_or(0)).unwrap_or(0)
+        let Some(key) = read::child_text(element, name) else { return 0 };
+        let Some(number) = read::number::<i64>(&key, name, expected, diagnostics) else { return 0 };
+        less_than_unset(&key, name, number, "it counts as 0", diagnostics);
+        u64::try_from(number).unwrap_or(0)
     };
     let retries = count("retriesBeforeSuspension", "a whole number");
     let delay = count("retryDelay", "a number of milliseconds");
@@ -373,7 +379,9 @@ fn suspend(element: &Element, diagnostics: &mut Diagnostics) -> SuspendOnFailure
     suspend.error_codes = error_codes(element, "errorCodes", diagnostics);
     let mut number = |name: &str| -> Option<i64> {
         let key = read::child_text(element, name)?;
-        read::number(&key, name, "a number of milliseconds", diagnostics)
+        let number = read::number(&key, name, "a number of milliseconds", diagnostics)?;
+        less_than_unset(&key, name, number, "it counts as not set", diagnostics);
+        Some(number)
     };
     if let Some(initial) = number("initialDuration") {
         suspend.initial_duration = initial;
@@ -382,8 +390,13 @@ fn suspend(element: &Element, diagnostics: &mut Diagnostics) -> SuspendOnFailure
         suspend.maximum_duration = maximum;
     }
     if let Some(key) = read::child_text(element, "progressionFactor")
-        && let Some(factor) = read::number(&key, "progressionFactor", "a number", diagnostics)
+        && let Some(factor) = read::number::<f32>(&key, "progressionFactor", "a number", diagnostics)
     {
+        if factor < 0.0 {
+            let message = format!("`progressionFactor` should not be `{key}`");
+            let label = "expected 1 or more: each suspension is as many times as long as the one before";
+            diagnostics.push(Diagnostic::warning("bad-value", message).at(key.span, label));
+        }
         suspend.progression_factor = Some(factor);
     }
     suspend
@@ -397,6 +410,14 @@ fn retry(element: &Element, diagnostics: &mut Diagnostics) -> Retry {
     Retry {
         disabled_error_codes: error_codes(element, "disabledErrorCodes", diagnostics),
         enabled_error_codes: error_codes(element, "enabledErrorCodes", diagnostics),
+    }
+}
+
+/// Warns of a number below -1, which is what engines write for one that is not set.
+fn less_than_unset(key: &Key, name: &str, number: i64, effect: &str, diagnostics: &mut Diagnostics) {
+    if number < -1 {
+        let message = format!("`{name}` should not be `{key}`");
+        diagnostics.push(Diagnostic::warning("bad-value", message).at(key.span, effect));
     }
 }
 

@@ -156,7 +156,7 @@ impl LoadBalance {
         }
         Some(LoadBalance {
             algorithm: algorithm(element, diagnostics),
-            failover: failover(element),
+            failover: failover(element, diagnostics),
             build_message: build_message(element, diagnostics),
             endpoints,
             members,
@@ -180,7 +180,7 @@ impl Failover {
             return None;
         }
         Some(Failover {
-            dynamic: read::optional(element, "dynamic").is_none_or(|key| !key.eq_ignore_ascii_case("false")),
+            dynamic: read::unless_false(element, "dynamic", diagnostics),
             build_message: build_message(element, diagnostics),
             endpoints,
             definition,
@@ -244,7 +244,7 @@ impl DynamicLoadBalance {
             .collect();
         Some(DynamicLoadBalance {
             algorithm: algorithm(element, diagnostics),
-            failover: failover(element),
+            failover: failover(element, diagnostics),
             membership: (class, properties),
             session: session
                 .or_else(|| element.child("session"))
@@ -356,8 +356,8 @@ fn algorithm(element: &Element, diagnostics: &mut Diagnostics) -> Algorithm {
     }
 }
 
-fn failover(element: &Element) -> bool {
-    read::optional(element, "failover").is_none_or(|key| !key.eq_ignore_ascii_case("false"))
+fn failover(element: &Element, diagnostics: &mut Diagnostics) -> bool {
+    read::unless_false(element, "failover", diagnostics)
 }
 
 fn build_message(element: &Element, diagnostics: &mut Diagnostics) -> Option<bool> {

@@ -7,7 +7,7 @@
 use super::files::Archived;
 use crate::element::Element;
 use diagnostics::FileId;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Most operations of a library.
 const MOST: usize = 5_000;
@@ -97,6 +97,15 @@ const SYNAPSE: Form =
 /// Whether a directory is an unpacked library.
 pub(super) fn is_library(path: &Path) -> bool {
     [CONNECTOR, SYNAPSE].iter().any(|form| path.join(form.root).is_file())
+}
+
+/// The unpacked library that a directory is, or that it is the Maven project of.
+pub(super) fn library_in(path: &Path) -> Option<PathBuf> {
+    if is_library(path) {
+        return Some(path.to_owned());
+    }
+    let resources = path.join("src/main/resources");
+    (path.join("pom.xml").is_file() && resources.join(CONNECTOR.root).is_file()).then_some(resources)
 }
 
 /// Reads a library.

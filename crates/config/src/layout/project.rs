@@ -308,6 +308,13 @@ impl<'a> Project<'a> {
             self.layout.archives.push(path.to_owned());
             return;
         }
+        // The sources of a connector: its templates are operations of a library.
+        let is_connector = |e: &Entry| e.name == "connector.xml" && !e.is_directory;
+        if let Some(file) = entries.iter().find(|e| is_connector(e))
+            && root_element(&file.path).is_some_and(|root| root.local == "connector")
+        {
+            return self.layout.library_paths.push(path.to_owned());
+        }
         if entries.iter().any(|e| e.name == "synapse.xml" || is_telling(e)) {
             return self.root(path);
         }
@@ -409,7 +416,7 @@ impl<'a> Project<'a> {
         };
         let Some(root) = root_element(&path) else { return self.not_read.add(by_name, path) };
         match &*root.local {
-            "project" => self.not_read.add(Reason::Tooling, path),
+            "project" | "assembly" => self.not_read.add(Reason::Tooling, path),
             "unit-test" | "mock-service" => self.not_read.add(Reason::UnitTest, path),
             _ if root.kind().is_some() => self.loose.push(path),
             _ if root.is_data_service() => self.not_read.add(Reason::DataService, path),
@@ -583,14 +590,17 @@ impl<'a> Project<'a> {
         if !entry.is_directory || self.claimed.contains(&entry.path) {
             return self.tree(entry, Reason::Connector);
         }
-        if library::is_library(&entry.path) {
-            return self.layout.library_paths.push(entry.path.clone());
+        if let Some(library) = library::library_in(&entry.path) {
+            return self.layout.library_paths.push(library);
         }
         for component in self.list(&entry.path) {
-            let is_zip = !component.is_directory && component.extension() == "zip";
-            match is_zip || component.is_directory && library::is_library(&component.path) {
-                true => self.layout.library_paths.push(component.path),
-                false => self.tree(&component, Reason::Connector),
+            let library = match component.is_directory {
+                true => library::library_in(&component.path),
+                false => (component.extension() == "zip").then(|| component.path.clone()),
+            };
+            match library {
+                Some(library) => self.layout.library_paths.push(library),
+                None => self.tree(&component, Reason::Connector),
             }
         }
     }

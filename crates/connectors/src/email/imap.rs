@@ -4,6 +4,7 @@ use super::wire::{SHORT, Wire};
 use super::{CONNECTIVITY, CREDENTIALS, Converse, FOLDER, Failure, Login, Server};
 use flow::Services;
 use message::memory::Held;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -121,7 +122,7 @@ impl Session {
         }
     }
 
-    /// Fetches data items of messages. `most`: the bytes that a response may have beside its lines.
+    /// Fetches data items of messages, whose UIDs are in ascending order. `most`: the bytes that a response may have beside its lines.
     pub(super) async fn fetch(
         &mut self,
         numbers: &[u32],
@@ -129,19 +130,8 @@ impl Session {
         most: usize,
     ) -> Result<Vec<Fetched>, Failure> {
         let answers = self.ask(&format!("UID FETCH {} ({data_items})", set(numbers)), most).await?;
-        let mut fetched = Vec::new();
-        for response in answers {
-            let items = parsed(response)
-                .ok_or_else(|| self.wire.broken("the answer of the server is not IMAP".to_owned()))?;
-            // `* 7 FETCH (…)`
-            let [Item::Atom(star), Item::Atom(_), Item::Atom(verb), Item::List(facts)] = &items[..] else {
-                continue;
-            };
-            if star == "*" && verb.eq_ignore_ascii_case("FETCH") {
-                fetched.push(facts_of(facts));
-            }
-        }
-        Ok(fetched)
+        fetched(answers, numbers)
+            .ok_or_else(|| self.wire.broken("the answer of the server is not IMAP".to_owned()))
     }
 
     /// Adds a flag to messages.
@@ -433,12 +423,35 @@ fn string(text: &str) -> Option<(String, &str)> {
     None
 }
 
-fn facts_of(facts: &[Item]) -> Fetched {
-    let mut fetched = Fetched::default();
+/// The data of these messages, by UID; `None`: the syntax is wrong. A server may report the flags of any message meanwhile, in a
+/// response of its own (RFC 3501, 7.4.2).
+fn fetched(answers: Vec<Vec<Piece>>, numbers: &[u32]) -> Option<Vec<Fetched>> {
+    let mut found: BTreeMap<u32, Fetched> = BTreeMap::new();
+    for response in answers {
+        let items = parsed(response)?;
+        // `* 7 FETCH (…)`
+        let [Item::Atom(star), Item::Atom(_), Item::Atom(verb), Item::List(facts)] = &items[..] else {
+            continue;
+        };
+        let uid = uid_of(facts).filter(|uid| numbers.binary_search(uid).is_ok());
+        if let Some(uid) = uid.filter(|_| star == "*" && verb.eq_ignore_ascii_case("FETCH")) {
+            add_facts(facts, found.entry(uid).or_insert_with(|| Fetched { uid, ..Fetched::default() }));
+        }
+    }
+    Some(found.into_values().collect())
+}
+
+fn uid_of(facts: &[Item]) -> Option<u32> {
+    facts.chunks_exact(2).find_map(|pair| match pair {
+        [Item::Atom(name), Item::Atom(number)] if name.eq_ignore_ascii_case("UID") => number.parse().ok(),
+        _ => None,
+    })
+}
+
+fn add_facts(facts: &[Item], fetched: &mut Fetched) {
     for pair in facts.chunks_exact(2) {
         let Item::Atom(name) = &pair[0] else { continue };
         match (name.to_ascii_uppercase().as_str(), &pair[1]) {
-            ("UID", Item::Atom(number)) => fetched.uid = number.parse().unwrap_or_default(),
             ("RFC822.SIZE", Item::Atom(number)) => fetched.size = number.parse().unwrap_or(usize::MAX),
             ("INTERNALDATE", Item::Bytes(text)) => {
                 fetched.received = Some(String::from_utf8_lossy(text).trim().to_owned());
@@ -447,7 +460,6 @@ fn facts_of(facts: &[Item]) -> Fetched {
             _ => {}
         }
     }
-    fetched
 }
 
 #[cfg(test)]
@@ -464,9 +476,10 @@ mod tests {
             Piece::Block(b"a\"(".to_vec()),
             text(" RFC822.SIZE 99)"),
         ];
-        let items = parsed(response).unwrap();
-        let [_, _, _, Item::List(facts)] = &items[..] else { panic!("{items:?}") };
-        let fetched = facts_of(facts);
+        let flags = |uid: &str| vec![text(&format!(r#"* 9 FETCH ({uid}FLAGS (\Seen))"#))];
+        let answers = vec![flags(""), response, flags("UID 13 "), flags("UID 12 ")];
+        let found = fetched(answers, &[5, 12]).unwrap();
+        let [fetched] = &found[..] else { panic!("{}", found.len()) };
         assert_eq!((fetched.uid, fetched.size, &fetched.content[..]), (12, 99, &b"a\"("[..]));
         assert_eq!(fetched.received.as_deref(), Some("1-Jul-2026 10:00:00 +0200"));
         for broken in ["* 1 FETCH (", ")", "\"a", "((((((((((((((((((((((((((((((((((("] {

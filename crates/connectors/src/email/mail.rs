@@ -1,5 +1,6 @@
 //! E-mails: built from parameters, and parsed.
 
+use super::nesting;
 use super::smtp::{Letter, host_name};
 use super::{CONFIGURATION, Failure, RESPONSE};
 use crate::parameter::Parameters;
@@ -13,9 +14,10 @@ use lettre::message::header::{
     HeaderValue, ReplyTo, To,
 };
 use lettre::message::{Body, Mailbox, Mailboxes, Message, MultiPart, SinglePart};
-use mail_parser::{MessageParser, MimeHeaders, PartType};
+use mail_parser::{Encoding, MessageParser, MimeHeaders, PartType};
 use message::memory;
 use serde_json::Value as Json;
+use std::io::Read;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -112,8 +114,7 @@ pub(super) fn check(parameters: &Parameters, element: &Element, compiler: &mut C
     }
     parameters.check("headers", element, compiler, |text| {
         let list = super::headers(text).map_err(|failure| failure.detail)?;
-        let wrong = list.iter().find(|(name, _)| HeaderName::new_from_ascii(name.clone()).is_err());
-        wrong.map_or(Ok(()), |(name, _)| Err(format!("`{name}` is not a name of a header")))
+        list.iter().try_for_each(|(name, _)| header_name(name).map(|_| ()).map_err(|failure| failure.detail))
     });
     parameters.check("contentTransferEncoding", element, compiler, |text| {
         encoding_of(Some(text)).map(|_| ()).map_err(|failure| failure.detail)
@@ -165,9 +166,7 @@ impl Draft {
             builder = builder.subject(one_line(subject));
         }
         for (name, value) in &self.headers {
-            let header = HeaderName::new_from_ascii(name.clone());
-            let header = header.map_err(|_| wrong(format!("`{name}` is not a name of a header")))?;
-            builder = builder.raw_header(HeaderValue::new(header, one_line(value)));
+            builder = builder.raw_header(HeaderValue::new(header_name(name)?, one_line(value)));
         }
         let mut left = most;
         let mut held = Vec::new();
@@ -295,7 +294,12 @@ impl Source {
                 if size > *left {
                     return Err(unreadable("the files are larger than a flow may hold".to_owned()));
                 }
-                let bytes = std::fs::read(&path).map_err(|why| unreadable(why.to_string()))?;
+                // It may grow meanwhile.
+                let most = (*left as u64).saturating_add(1);
+                let mut bytes = Vec::new();
+                std::fs::File::open(&path)
+                    .and_then(|file| file.take(most).read_to_end(&mut bytes))
+                    .map_err(|why| unreadable(why.to_string()))?;
                 (bytes, path.file_name().map(|name| name.to_string_lossy().into_owned()))
             }
         };
@@ -350,6 +354,13 @@ fn mailboxes(name: &str, text: &str) -> Result<Mailboxes, Failure> {
         .map_err(|why| wrong(format!("the parameter `{name}` is not a list of addresses: {why}")))
 }
 
+/// The name of a header: printable characters (RFC 5322, 2.2), so that it ends neither the line nor the header.
+fn header_name(name: &str) -> Result<HeaderName, Failure> {
+    let made = Some(name.to_owned()).filter(|name| name.bytes().all(|byte| byte.is_ascii_graphic()));
+    let made = made.and_then(|name| HeaderName::new_from_ascii(name).ok());
+    made.ok_or_else(|| wrong(format!("`{}` is not a name of a header", one_line(name))))
+}
+
 /// A text without line breaks: a value must not begin another header.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
@@ -394,7 +405,8 @@ pub(super) struct Attachment {
 impl Mail {
     /// Parses an e-mail, or the header of one.
     pub(super) fn parse(content: &[u8]) -> Result<Mail, Failure> {
-        let parsed = MessageParser::default().parse(content);
+        let tamed = nesting::tamed(content);
+        let parsed = MessageParser::default().parse(&tamed[..]);
         let message =
             parsed.ok_or_else(|| Failure::new(RESPONSE, "what the server sent is not an e-mail"))?;
         let list = |address: Option<&mail_parser::Address<'_>>| {
@@ -418,14 +430,21 @@ impl Mail {
         };
         let attachments = message.attachments().map(|part| {
             let kind = part.content_type().map(|t| match t.subtype() {
-                Some(subtype) => format!("{}/{subtype}", t.ctype()),
+                Some(subtype) => format!("{}/{}", nesting::word(t.ctype()), nesting::word(subtype)),
                 None => t.ctype().to_owned(),
             });
             let rfc822 = matches!(part.body, PartType::Message(_)).then(|| "message/rfc822".to_owned());
             Attachment {
                 name: part.attachment_name().map(str::to_owned),
                 content_type: kind.or(rfc822).unwrap_or_else(|| "application/octet-stream".to_owned()),
-                content: part.contents().to_vec(),
+                content: match part.body {
+                    // As it came, and not as it was tamed.
+                    PartType::Binary(_) if part.encoding == Encoding::None => {
+                        let extent = part.offset_body as usize..part.offset_end as usize;
+                        content.get(extent).unwrap_or_else(|| part.contents()).to_vec()
+                    }
+                    _ => part.contents().to_vec(),
+                },
             }
         });
         Ok(Mail {
@@ -508,6 +527,13 @@ mod tests {
             (|draft| draft.transfer_encoding = Some("x".to_owned()), "is not a content transfer encoding"),
             (|draft| draft.headers.push(("a b".to_owned(), String::new())), "is not a name of a header"),
             (
+                |draft| draft.headers.push(("A\r\n\r\nB".to_owned(), String::new())),
+                "is not a name of a header",
+            ),
+            (|draft| draft.headers.push(("A\r\nB".to_owned(), String::new())), "is not a name of a header"),
+            (|draft| draft.headers.push(("A\tB".to_owned(), String::new())), "is not a name of a header"),
+            (|draft| draft.headers.push(("A\0".to_owned(), String::new())), "is not a name of a header"),
+            (
                 |draft| draft.attachments = sources("attachments", "/none/a.txt", "/".as_ref()).unwrap(),
                 "/none/a.txt",
             ),
@@ -569,6 +595,48 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Each looks for its boundary in all that comes behind it.
+    #[test]
+    fn many_multiparts_without_parts_are_one_file() {
+        let part = |at: usize| format!("--A\r\nContent-Type: multipart/mixed; boundary=z{at}\r\n\r\n\r\n");
+        let whole = |parts: usize| {
+            let parts: String = (0..parts).map(part).collect();
+            format!("Subject: s\r\nContent-Type: multipart/mixed; boundary=A\r\n\r\n{parts}--A--\r\n")
+        };
+        let mail = Mail::parse(whole(20_000).as_bytes()).unwrap();
+        let [attachment] = &mail.attachments[..] else { panic!("{}", mail.attachments.len()) };
+        assert_eq!(
+            (mail.subject.as_deref(), attachment.content_type.as_str()),
+            (Some("s"), "multipart/mixed")
+        );
+        assert!(attachment.content.starts_with(part(0).as_bytes()));
+        assert_eq!(Mail::parse(whole(50).as_bytes()).unwrap().attachments.len(), 50);
+    }
+
+    /// Neither the stack nor the time for them is unlimited.
+    #[test]
+    fn mails_within_mails_end() {
+        let nested = |times: usize| "Content-Type:message/rfc822\n\n".repeat(times) + "Subject: s\n\ntext";
+        let mail = Mail::parse(nested(3).as_bytes()).unwrap();
+        assert_eq!(mail.attachments[0].content_type, "message/rfc822");
+        let deep = nested(100_000);
+        let mail = Mail::parse(deep.as_bytes()).unwrap();
+        let [attachment] = &mail.attachments[..] else { panic!("{:?}", mail.attachments.len()) };
+        assert_eq!(attachment.content_type, "message/rfc822");
+        assert_eq!(
+            attachment.content,
+            deep.as_bytes()["Content-Type:message/rfc822\n\n".len()..],
+            "it is there as it came"
+        );
+        let encoded = format!(
+            "Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n{}\n--b--\n",
+            STANDARD.encode(nested(50_000))
+        );
+        let mail = Mail::parse(encoded.as_bytes()).unwrap();
+        assert_eq!(mail.attachments[0].content, nested(50_000).as_bytes());
+        assert_eq!(mail.attachments[0].content_type, "message/rfc822");
     }
 
     #[test]

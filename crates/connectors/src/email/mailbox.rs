@@ -19,6 +19,8 @@ const AT_A_TIME: usize = 100;
 const HEADER: usize = 256 << 10;
 /// The memory of an e-mail while it is parsed, as a multiple of its bytes.
 const GROWTH: usize = 3;
+/// The memory that a line takes, beside its bytes, if it is a field or the beginning of a part.
+const LINE: usize = 64;
 
 /// The e-mails of the last list: later operations refer to them by index.
 struct Listed(Vec<Mail>);
@@ -284,9 +286,18 @@ impl Operation {
         held: Held,
         context: &mut Context,
     ) -> Result<Vec<Mail>, Failure> {
+        let parse = move || {
+            let mut held = held;
+            let lines = |content: &[u8]| content.iter().filter(|byte| **byte == b'\n').count();
+            let lines: usize = contents.iter().map(|(_, content)| lines(content)).sum();
+            held.try_grow(held.bytes().saturating_add(lines.saturating_mul(LINE)))?;
+            let mails: Result<Vec<Mail>, Failure> =
+                contents.iter().map(|(_, content)| Mail::parse(content)).collect();
+            Ok::<_, Failure>((mails?, held))
+        };
+        let (mails, held) = off_worker("e-mails that are read", parse, context).await??;
         context.hold(Arc::new(held));
-        let parse = move || contents.iter().map(|(_, content)| Mail::parse(content)).collect();
-        off_worker("e-mails that are read", parse, context).await?
+        Ok(mails)
     }
 
     fn list_outcome(&self, mails: Vec<Mail>, context: &mut Context) -> Outcome {
@@ -459,7 +470,8 @@ async fn contents(
     let (mut contents, mut left) = (Vec::with_capacity(numbers.len()), total.saturating_mul(2) + (64 << 10));
     for number in numbers {
         // A message that was removed meanwhile is skipped.
-        if let Some(fetched) = session.fetch(&[*number], "UID BODY.PEEK[]", left).await?.pop() {
+        let fetched = session.fetch(&[*number], "UID BODY.PEEK[]", left).await?.pop();
+        if let Some(fetched) = fetched.filter(|fetched| !fetched.content.is_empty()) {
             left = left.saturating_sub(fetched.content.len());
             contents.push(fetched.content);
         }

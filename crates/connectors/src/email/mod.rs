@@ -6,6 +6,7 @@
 mod imap;
 mod mail;
 mod mailbox;
+mod nesting;
 mod oauth;
 mod pop3;
 mod smtp;

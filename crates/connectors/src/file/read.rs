@@ -77,6 +77,9 @@ pub(super) fn reading(
     encoding: Option<String>,
 ) -> Job {
     Arc::new(move |files| {
+        if content_type.as_ref().is_some_and(|name| name.bytes().any(|byte| byte.is_ascii_control())) {
+            return Err(Failure::new(Reason::Configuration, "`contentType` has a control character in it"));
+        }
         let path = chosen(files.path(&path)?, pattern.as_deref())?;
         let lock = lock(&path, files)?;
         let attributes = facts(&path, files)?;

@@ -8,6 +8,7 @@ use std::path::Path;
 ///
 /// GitHub looks for the file below the root of the repository: a path below `root` is shown from there.
 pub fn github(diagnostic: &Diagnostic, sources: &SourceMap, root: &Path) -> String {
+    let diagnostic = &*diagnostic.shown(sources);
     let command = match diagnostic.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",

@@ -31,6 +31,7 @@ impl Default for Human {
 
 /// Renders one diagnostic; ends with a line feed.
 pub fn human(diagnostic: &Diagnostic, sources: &SourceMap, options: Human) -> String {
+    let diagnostic = &*diagnostic.shown(sources);
     let paint = Paint(options.colour);
     let level = diagnostic.severity.as_str();
     let mut out = format!(
@@ -94,6 +95,7 @@ pub fn human(diagnostic: &Diagnostic, sources: &SourceMap, options: Human) -> St
 
 /// One line for a log: `file:line:column: error[rule]: message (help)`.
 pub fn log_line(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
+    let diagnostic = &*diagnostic.shown(sources);
     let place = diagnostic.span().map_or(String::new(), |span| span.place(sources) + ": ");
     let mut line =
         format!("{place}{}[{}]: {}", diagnostic.severity.as_str(), diagnostic.rule, diagnostic.message);
@@ -240,6 +242,20 @@ mod tests {
         let file = sources.add("synapse.xml", text);
         let start = text.find(part).expect("part of the text");
         (sources, Span::new(file, start, start + part.len()))
+    }
+
+    #[test]
+    fn a_hidden_secret_is_in_no_text() {
+        let (sources, span) =
+            sample("<property name=\"client_secret\" expression=\"'hunter2 x\"/>", "'hunter2 x");
+        let diagnostic = Diagnostic::error("bad-expression", "`'hunter2 x` is not a valid expression")
+            .at(span, "after `'hunter2`")
+            .help("close 'hunter2");
+        let shown = [human(&diagnostic, &sources, Human::default()), log_line(&diagnostic, &sources)];
+        for text in shown {
+            assert!(text.contains("`******** x` is not a valid expression"), "{text}");
+            assert!(text.contains("close ********") && !text.contains("hunter2"), "{text}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::{Diagnostic, Edit, SourceMap, Span};
 /// and where there is a fix, `"fix":{"title","edits":[{"file","start","end","text"}]}`.
 /// The first label is the place; lines and columns (in characters) count from 1, `start` and `end` are byte offsets.
 pub fn json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
+    let diagnostic = &*diagnostic.shown(sources);
     let labels: Vec<String> =
         diagnostic.labels.iter().filter_map(|(span, text)| label(*span, text, sources)).collect();
     let help: Vec<String> = diagnostic.help.iter().map(|help| quote(help)).collect();

@@ -44,6 +44,7 @@ pub fn sarif<'a>(
 }
 
 fn result(diagnostic: &Diagnostic, rules: &[&str], sources: &SourceMap) -> String {
+    let diagnostic = &*diagnostic.shown(sources);
     let mut message = diagnostic.message.clone();
     for help in &diagnostic.help {
         message.push_str(". ");

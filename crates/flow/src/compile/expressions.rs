@@ -37,6 +37,14 @@ impl Compiler<'_> {
                 if !expression.is_synapse() && !expression.is_json() {
                     self.check_point(text, span);
                 }
+                if let Some(stray) = stray_bracket(text) {
+                    self.warning(
+                        "bad-expression",
+                        format!("`{}` gives nothing", text.trim()),
+                        span.part(stray, 1),
+                        "this closing bracket belongs to no opening one, so it is taken for a part of a name",
+                    );
+                }
                 self.check_secrets(text, span);
                 Some(expression)
             }
@@ -59,10 +67,16 @@ impl Compiler<'_> {
                     ),
                 };
                 let found = found.at(place, error.message.clone());
+                let written_apart =
+                    text.strip_prefix("json-eval").is_some_and(|rest| rest.trim_start() != rest);
                 self.diagnostics.push(match error.is_xpath2 {
                     true => found.help(
                         "it is XPath 2.0: with `\"synapse.xpath.dom.failover.enabled\" = true` under [wso2] in busbar.toml it runs, on the first child of the body",
                     ),
+                    false if text.starts_with("json-eval(") && !text.ends_with(')') => found.help(
+                        "write `json-eval(…)`, with the bracket at the very end: the whole expression is one JSONPath",
+                    ),
+                    false if written_apart => found.help("write `json-eval(…)` without a space before the bracket"),
                     false if text.contains("json-eval(") => found.help(
                         "json-eval(…) is an expression of its own and no function of XPath: put its value into a property, and read `$ctx:NAME`",
                     ),
@@ -235,6 +249,55 @@ impl Compiler<'_> {
                 self.error("unknown-secret", message, key.span, missing.why);
                 None
             }
+        }
+    }
+}
+
+/// The closing bracket of a `json-eval(…)` that no opening one belongs to, by its offset. Those in quotes do not count.
+fn stray_bracket(text: &str) -> Option<usize> {
+    let start = text.find("json-eval(").filter(|at| text[..*at].trim().is_empty())?;
+    // In a regular expression brackets may be anything.
+    if text.contains("=~") {
+        return None;
+    }
+    let end = text.trim_end().len();
+    let (mut depth, mut quote) = (0usize, None);
+    let mut characters = text[start..end].char_indices();
+    while let Some((at, character)) = characters.next() {
+        match (character, quote) {
+            ('\\', Some(_)) => {
+                characters.next();
+            }
+            (_, Some(open)) if character == open => quote = None,
+            (_, Some(_)) => {}
+            ('\'' | '"', None) => quote = Some(character),
+            ('(', None) => depth += 1,
+            // The last one closes the expression.
+            (')', None) if depth <= 1 && start + at + 1 < end => return Some(start + at),
+            (')', None) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stray_bracket;
+
+    #[test]
+    fn brackets_of_json_eval_that_belong_to_none_are_found() {
+        for (text, stray) in [
+            ("json-eval($.a)", None),
+            ("json-eval($.a))", Some(13)),
+            (" json-eval($.a) ) ", Some(14)),
+            ("json-eval($.a[?(@.b == ')')].length())", None),
+            ("json-eval($.a[?(@.b == 1)]))", Some(26)),
+            ("json-eval($.a[?(@.b =~ /x\\)/)])", None),
+            ("json-eval($['a)'])", None),
+            ("concat('a)', ')')", None),
+        ] {
+            assert_eq!(stray_bracket(text), stray, "{text}");
         }
     }
 }

@@ -1,10 +1,11 @@
-//! What stands inside of a mediator, against what its page says: names, how often, namespaces, text. All of it is ignored when
-//! messages come, so each finding is a warning.
+//! What stands inside of a mediator, against what its page says: names, how often, namespaces, text, values. What is not said there is
+//! ignored when messages come, so each finding is a warning.
 
 use crate::compile::Compiler;
 use crate::compile::definition::{Children, Definition};
 use crate::compile::mediator::own_attributes;
 use crate::compile::page::Inside;
+use crate::compile::values::{self, Odd};
 use config::read::{respell_element, stray_text};
 use config::{Element, SYNAPSE};
 use diagnostics::Diagnostic;
@@ -25,8 +26,8 @@ struct Level<'a> {
 }
 
 impl Compiler<'_> {
-    /// Reports what has no effect inside of a mediator.
-    pub(super) fn check_inside(&mut self, element: &Element, definition: &Definition) {
+    /// Reports what has no effect inside of a mediator; answers the values that attributes there do not take.
+    pub(super) fn check_inside(&mut self, element: &Element, definition: &Definition) -> Vec<Odd> {
         let (mediators, text) = match definition.children {
             Children::Mediators => (true, false),
             Children::None => (false, false),
@@ -42,10 +43,12 @@ impl Compiler<'_> {
             text,
             closed: false,
         };
-        self.check_level(&level);
+        let mut odd = Vec::new();
+        self.check_level(&level, &mut odd);
+        odd
     }
 
-    fn check_level(&mut self, level: &Level<'_>) {
+    fn check_level(&mut self, level: &Level<'_>, odd: &mut Vec<Odd>) {
         let element = level.element;
         let mut seen: Vec<&str> = Vec::new();
         // Beside `then`, nothing but `else` counts.
@@ -83,15 +86,16 @@ impl Compiler<'_> {
                         );
                     }
                     seen.push(inside.name());
-                    self.check_attributes(child, inside);
-                    self.check_level(&Level {
+                    self.check_attributes(child, inside, odd);
+                    let below = Level {
                         element: child,
                         inside: level.inside,
                         way: format!("{}/", inside.way()),
                         mediators: inside.content == "mediator*",
                         text: inside.holds_text(),
                         closed: inside.content.is_empty(),
-                    });
+                    };
+                    self.check_level(&below, odd);
                 }
                 // What is another language is its reader's.
                 None if !matches!(child.namespace(), SYNAPSE | "") => {}
@@ -102,15 +106,17 @@ impl Compiler<'_> {
         }
     }
 
-    /// Names of attributes that have no effect. A part for which the page lists none, or that has a page of its own, is read by something
-    /// else.
-    fn check_attributes(&mut self, part: &Element, inside: &Inside) {
+    /// Names of attributes that have no effect, and values. A part for which the page lists none, or that has a page of its own, is read by
+    /// something else.
+    fn check_attributes(&mut self, part: &Element, inside: &Inside, odd: &mut Vec<Odd>) {
         if inside.attributes.is_empty() || inside.content == "…" {
             return;
         }
+        self.diagnostics.extend(values::of_both(part, inside.attributes));
         for attribute in own_attributes(part) {
-            if inside.attributes.iter().all(|listed| listed.name != &*attribute.name.local) {
-                self.unknown_attribute(part, attribute, inside.attributes);
+            match inside.attributes.iter().find(|listed| listed.name == &*attribute.name.local) {
+                Some(listed) => odd.extend(values::of_part(attribute, listed)),
+                None => self.unknown_attribute(part, attribute, inside.attributes),
             }
         }
     }

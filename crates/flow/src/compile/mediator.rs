@@ -1,12 +1,13 @@
 //! One mediator: its attributes and children against its definition, then what the definition makes of it.
 
-use super::definition::{Attribute, Children, Values};
+use super::definition::{Attribute, Children};
+use super::values::{self, quoted};
 use super::{Compiler, Parts, page, unsupported};
 use crate::runtime::mediator::Mediator;
 use crate::runtime::plan::Planned;
-use config::Element;
-use config::read::{respell_attribute, respell_element, respell_value};
-use diagnostics::Diagnostic;
+use config::read::{respell_attribute, respell_element, wrong_namespace};
+use config::{Element, SYNAPSE};
+use diagnostics::{Diagnostic, Severity};
 
 /// Attributes that every mediator may have.
 pub const COMMON_ATTRIBUTES: &[&str] =
@@ -31,14 +32,24 @@ impl Compiler<'_> {
             }
             return unsupported;
         };
+        // WSO2 looks for mediators by namespace and name, but for operations by name. One in no namespace is certainly meant.
+        if element.namespace() != SYNAPSE && !name.contains('.') {
+            let found = wrong_namespace(element);
+            if !element.namespace().is_empty() {
+                self.diagnostics.push(found);
+                return None;
+            }
+            self.diagnostics.push(Diagnostic { severity: Severity::Warning, ..found });
+        }
         let mark = self.diagnostics.len();
         for attribute in own_attributes(element) {
             let local = &*attribute.name.local;
             match definition.attributes.iter().find(|declared| declared.name == local) {
                 None => self.unknown_attribute(element, attribute, definition.attributes),
-                Some(declared) => self.check_value(attribute, declared.values),
+                Some(declared) => self.diagnostics.extend(values::of_mediator(attribute, declared.values)),
             }
         }
+        self.diagnostics.extend(values::of_both(element, definition.attributes));
         for declared in definition.attributes.iter().filter(|declared| declared.required) {
             if element.attribute(declared.name).is_none() {
                 self.diagnostics.push(
@@ -51,12 +62,14 @@ impl Compiler<'_> {
             }
         }
         self.check_children(element, definition.children);
-        self.check_inside(element, definition);
+        let odd = self.check_inside(element, definition);
         if self.diagnostics.has_errors_since(mark) {
+            values::say_of_parts(odd, false, mark, self.diagnostics);
             return None;
         }
         self.parts = Parts { of: Some(element.span()), inside: definition.page.inside };
         let compiled: Option<Box<dyn Mediator>> = (definition.compile)(element, self);
+        values::say_of_parts(odd, compiled.is_some(), mark, self.diagnostics);
         if compiled.is_none() && !self.diagnostics.has_errors_since(mark) {
             // The mediator gave neither a step nor an error: it must not be left out without one.
             let message = format!("`{}` is incomplete", definition.name);
@@ -109,46 +122,6 @@ impl Compiler<'_> {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Reports a value that its attribute does not take: an error where it cannot be used, a warning where it counts as another one.
-    fn check_value(&mut self, attribute: &config::Attribute, values: Values) {
-        let value = attribute.value.trim();
-        if let Values::Boolean = values
-            && !["true", "false"].iter().any(|word| value.eq_ignore_ascii_case(word))
-        {
-            self.diagnostics.push(
-                Diagnostic::warning(
-                    "bad-value",
-                    format!("`{}` should not be `{value}`", attribute.name.local),
-                )
-                .at(attribute.value_span, "expected `true` or `false`; all else counts as `false`")
-                .did_you_mean(value, ["true", "false"]),
-            );
-        }
-        if let Values::Word(words) = values
-            && !words.contains(&value)
-        {
-            let default = words.first().copied().unwrap_or_default();
-            let message = format!("`{}` should not be `{value}`", attribute.name.local);
-            let found = Diagnostic::warning("bad-value", message)
-                .at(attribute.value_span, format!("counts as `{default}`; expected {}", quoted(words)))
-                .did_you_mean(value, words.iter().copied());
-            self.diagnostics.push(respell_value(found, attribute, words.iter().copied()));
-        }
-        let expected = match values {
-            Values::Integer if value.parse::<i64>().is_err() => "a whole number".to_owned(),
-            Values::OneOf(words) if !words.contains(&value) => quoted(words),
-            _ => return,
-        };
-        let mut diagnostic =
-            Diagnostic::error("bad-value", format!("`{}` cannot be `{value}`", attribute.name.local))
-                .at(attribute.value_span, format!("expected {expected}"));
-        if let Values::OneOf(words) = values {
-            diagnostic = diagnostic.did_you_mean(value, words.iter().copied());
-            diagnostic = respell_value(diagnostic, attribute, words.iter().copied());
-        }
-        self.diagnostics.push(diagnostic);
-    }
-
     /// Warns of children that the mediator does not read.
     fn check_children(&mut self, element: &Element, children: Children) {
         let allowed: &[&str] = match children {
@@ -179,9 +152,4 @@ impl Compiler<'_> {
             self.diagnostics.push(respell_element(found, child, allowed.iter().copied()));
         }
     }
-}
-
-/// Names for a sentence.
-fn quoted(names: &[&str]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

@@ -21,6 +21,7 @@ mod processors;
 mod services;
 mod tasks;
 mod unsupported;
+mod values;
 mod vfs;
 mod wsdl;
 

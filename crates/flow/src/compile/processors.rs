@@ -71,9 +71,9 @@ pub(super) fn compile(processor: &MessageProcessor, compiler: &mut Compiler<'_>)
         check_names(processor, compiler);
     }
     let kind = match processor.kind {
-        ProcessorKind::Forwarding => Kind::Forwarding(Box::new(forwarding(processor, compiler)?)),
-        ProcessorKind::Sampling => Kind::Sampling(sampling(processor, compiler)?),
-        ProcessorKind::Failover => Kind::Failover(failover(processor, compiler)?),
+        ProcessorKind::Forwarding => forwarding(processor, compiler).map(Box::new).map(Kind::Forwarding),
+        ProcessorKind::Sampling => sampling(processor, compiler).map(Kind::Sampling),
+        ProcessorKind::Failover => failover(processor, compiler).map(Kind::Failover),
         ProcessorKind::Custom => {
             let message = format!("the message processor `{name}` is not executable yet");
             compiler.error(
@@ -86,7 +86,8 @@ pub(super) fn compile(processor: &MessageProcessor, compiler: &mut Compiler<'_>)
         }
     };
     let active = is_active(processor, compiler);
-    let pace = pace(processor, compiler)?;
+    // All that is wrong is said at once.
+    let (pace, kind) = (pace(processor, compiler)?, kind?);
     let states = &compiler.services.states;
     let store = Identity::of(ArtifactKind::MessageStore, &processor.message_store.value);
     Some(Processor {
@@ -260,34 +261,31 @@ fn forwarding(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> Opti
         return None;
     }
     let endpoint = key.map(|key| compiler.endpoint_key(&key));
-    let attempts = attempts(processor, 4, compiler)?;
+    let attempts = attempts(processor, 4, compiler);
+    let retry = milliseconds(processor, "client.retry.interval", 1000, compiler);
     let drop = drops(processor, compiler);
     let failed = match processor.parameter("message.processor.failMessagesStore") {
-        None => None,
-        Some(_) => Some(other_store(processor, "message.processor.failMessagesStore", compiler)?),
+        None => Some(None),
+        Some(_) => other_store(processor, "message.processor.failMessagesStore", compiler).map(Some),
     };
-    let mut accepted = Vec::new();
     let codes = text(processor, "non.retry.status.codes").unwrap_or_default();
-    for code in codes.split(',').map(str::trim).filter(|code| !code.is_empty()) {
-        match code.parse::<u16>().ok().filter(|code| (100..1000).contains(code)) {
-            Some(code) => accepted.push(code),
-            None => {
-                let expected = "status codes, with commas between them: 400, 404";
-                wrong(processor, "non.retry.status.codes", expected, None, compiler);
-                return None;
-            }
-        }
+    let codes = codes.split(',').map(str::trim).filter(|code| !code.is_empty());
+    let status = |code: &str| code.parse::<u16>().ok().filter(|code| (100..1000).contains(code));
+    let accepted: Option<Vec<u16>> = codes.map(status).collect();
+    if accepted.is_none() {
+        let expected = "status codes, with commas between them: 400, 404";
+        wrong(processor, "non.retry.status.codes", expected, None, compiler);
     }
     Some(Forwarding {
         endpoint,
-        retry: milliseconds(processor, "client.retry.interval", 1000, compiler)?,
-        attempts,
         drop,
-        failed,
         reply: sequence(processor, "message.processor.reply.sequence", compiler),
         fault: sequence(processor, "message.processor.fault.sequence", compiler),
         deactivate: sequence(processor, "message.processor.deactivate.sequence", compiler),
-        accepted,
+        retry: retry?,
+        attempts: attempts?,
+        failed: failed?,
+        accepted: accepted?,
     })
 }
 
@@ -301,10 +299,12 @@ fn failover(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option
         compiler.error("bad-value", message, place(processor, name), "expected another message store");
         return None;
     }
+    let target = other_store(processor, name, compiler);
+    let retry = milliseconds(processor, "client.retry.interval", 1000, compiler);
     Some(Failover {
-        target: other_store(processor, name, compiler)?,
-        retry: milliseconds(processor, "client.retry.interval", 1000, compiler)?,
         attempts: attempts(processor, 0, compiler)?,
+        target: target?,
+        retry: retry?,
         drop: drops(processor, compiler),
         fault: sequence(processor, "message.processor.fault.sequence", compiler),
         deactivate: sequence(processor, "message.processor.deactivate.sequence", compiler),
@@ -433,6 +433,23 @@ mod tests {
             let tested = tested(kind, parameters);
             assert!(tested.found.is_empty(), "{parameters}: {:?}", tested.found);
             assert_eq!(tested.bus.plan().processors().len(), 1, "{parameters}");
+        }
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_said_at_once() {
+        let tested = tested(
+            FORWARDING,
+            "max.delivery.attempts=often;interval=soon;client.retry.interval=later;non.retry.status.codes=4x4",
+        );
+        for (name, value) in [
+            ("max.delivery.attempts", "often"),
+            ("interval", "soon"),
+            ("client.retry.interval", "later"),
+            ("non.retry.status.codes", "4x4"),
+        ] {
+            let says = format!("bad-value: the parameter `{name}` cannot be `{value}`");
+            assert!(tested.reports(&says), "{name}: {:?}", tested.found);
         }
     }
 

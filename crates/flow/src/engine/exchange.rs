@@ -15,8 +15,8 @@ use crate::runtime::request::Client;
 use crate::runtime::stage::{self, Stage, Way};
 use crate::writing::{self, current_form, explicit_form, is_rewritten};
 use message::{
-    Envelope, Format, Headers, Kind, Known, MediaType, Method, Payload, PayloadError, PayloadLimits, Reading,
-    SoapVersion, Value, Version,
+    Envelope, Format, Headers, Kind, MediaType, Method, Payload, PayloadError, PayloadLimits, Reading,
+    SoapVersion, StandardHeader, Value, Version,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -220,7 +220,7 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
         version: if context.axis2_is_true("FORCE_HTTP_1.0") { Version::Http10 } else { Version::Http11 },
         // What was written anew goes out chunked, as WSO2's backends see it, unless its length is asked for.
         framing: if built && !fixed_length(context) { Framing::Chunked } else { Framing::Auto },
-        upgrade: context.headers.has_any(Known::Upgrade.bit())
+        upgrade: context.headers.has_any(StandardHeader::Upgrade.bit())
             && !blocking
             && is_handshake(&method, &context.headers),
         extra_connection: false,
@@ -684,14 +684,17 @@ fn drop_regenerated(context: &mut Context) {
     let settings = &context.services.settings;
     let preserved =
         |name: &[u8]| settings.preserve_headers.iter().any(|kept| kept.as_bytes().eq_ignore_ascii_case(name));
-    let agent = if settings.preserve_user_agent { 0 } else { Known::UserAgent.bit() };
-    let regenerated =
-        Known::Host.bit() | Known::Date.bit() | Known::Expect.bit() | Known::Server.bit() | agent;
+    let agent = if settings.preserve_user_agent { 0 } else { StandardHeader::UserAgent.bit() };
+    let regenerated = StandardHeader::Host.bit()
+        | StandardHeader::Date.bit()
+        | StandardHeader::Expect.bit()
+        | StandardHeader::Server.bit()
+        | agent;
     let headers = &mut context.headers;
     headers.remove_known(regenerated, preserved);
-    if !settings.preserve_user_agent && !headers.contains_known(Known::UserAgent) {
+    if !settings.preserve_user_agent && !headers.contains_known(StandardHeader::UserAgent) {
         const LINE: &str = concat!("User-Agent: Busbar/", env!("CARGO_PKG_VERSION"), "\r\n");
-        headers.append_line("User-Agent", Known::UserAgent, LINE);
+        headers.append_line("User-Agent", StandardHeader::UserAgent, LINE);
     }
 }
 
@@ -725,7 +728,7 @@ pub(crate) fn is_handshake(method: &Method, headers: &Headers) -> bool {
         let mut tokens = headers.get_all(name).flat_map(|value| value.split(|byte| *byte == b','));
         tokens.any(|value| value.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
     };
-    headers.has_any(Known::Upgrade.bit())
+    headers.has_any(StandardHeader::Upgrade.bit())
         && *method == Method::Get
         && has("Upgrade", "websocket")
         && has("Connection", "upgrade")
@@ -752,7 +755,8 @@ pub(crate) fn speaks(method: &Method, content_type: Option<&str>, kind: Kind, he
     match kind {
         Kind::Soap12 if !matches!(method, Method::Get | Method::Head) => Client::Soap(SoapVersion::V12),
         Kind::Soap11
-            if headers.contains_known(Known::SoapAction) && !matches!(method, Method::Get | Method::Head) =>
+            if headers.contains_known(StandardHeader::SoapAction)
+                && !matches!(method, Method::Get | Method::Head) =>
         {
             Client::Soap(SoapVersion::V11)
         }

@@ -3,7 +3,7 @@
 use crate::engine::exchange::client_of;
 use crate::runtime::context::Context;
 use crate::runtime::request::Inbound;
-use message::Known;
+use message::StandardHeader;
 use std::sync::Arc;
 use std::time::Duration;
 use transport::{OutRequest, Response, SendError, SendErrorKind, Target};
@@ -43,9 +43,12 @@ pub(crate) async fn send(
         return failed(SendErrorKind::BadRequest(why), true);
     }
     let mut headers = request.headers.clone();
-    headers.remove_known(Known::ContentLength.bit() | Known::TransferEncoding.bit(), |_| false);
+    headers
+        .remove_known(StandardHeader::ContentLength.bit() | StandardHeader::TransferEncoding.bit(), |_| {
+            false
+        });
     let outer = &context.inbound;
-    let content_type = headers.get_known(Known::ContentType);
+    let content_type = headers.get_known(StandardHeader::ContentType);
     let inbound = Inbound {
         client: client_of(request.method, content_type, &headers),
         content_type: content_type.map(Arc::from),

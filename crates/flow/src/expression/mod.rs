@@ -17,7 +17,7 @@ pub(crate) use self::values::{first, on_payload, to_message_value};
 
 use crate::expression::direct::Direct;
 use crate::expression::json_eval::{JsonSource, JsonTemplate, json};
-use crate::expression::library::{Declared, Library, SynapseHost};
+use crate::expression::library::{Declared, Library, OfMessages, SynapseHost};
 use crate::expression::synapse::{MessageHost, XPaths, prepare};
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
@@ -219,6 +219,28 @@ impl Expression {
                 (Kind::XPath(Box::new(xpath)), need)
             };
         Ok(Expression { source: Arc::from(trimmed), span, kind, need })
+    }
+
+    /// Compiles an XPath 1.0 that a message brings, which sees the message only.
+    ///
+    /// # Errors
+    /// It does not parse, or uses what does not exist or is not for messages: the reason.
+    pub fn of_message(source: &str, scope: &Scope, settings: &Settings) -> Result<Expression, String> {
+        let source = source.trim();
+        let options = CompileOptions {
+            namespaces: &Declared(scope),
+            library: &OfMessages,
+            ..CompileOptions::default()
+        };
+        let expression = xpath::Expression::compile(source, &options).map_err(|error| error.message)?;
+        let xpath = XPath::of(expression, false, scope, settings);
+        let need = if xpath.reads_body { Need::Whole } else { Need::Headers };
+        Ok(Expression {
+            source: Arc::from(source),
+            span: Span::BUILT_IN,
+            kind: Kind::XPath(Box::new(xpath)),
+            need,
+        })
     }
 
     /// An expression that cannot be evaluated, with the reason and what that means for a message.

@@ -24,7 +24,7 @@ use crate::runtime::services::Services;
 use crate::runtime::stage::{self, Way};
 use crate::text::Recent;
 use arc_swap::ArcSwap;
-use message::{Headers, Kind, Known, Method, Payload, Reading, SoapVersion};
+use message::{Headers, Kind, Method, Payload, Reading, SoapVersion, StandardHeader};
 use std::cell::RefCell;
 use std::pin::pin;
 use std::sync::Arc;
@@ -227,8 +227,8 @@ fn host_and_type(headers: &Headers) -> (Arc<str>, Option<Arc<str>>) {
     }
     LAST.with_borrow_mut(|[host, content_type]| {
         let text = |name, last: &mut Recent| last.text(headers.get_known_bytes(name)?);
-        let host = text(Known::Host, host).unwrap_or_else(|| "localhost".into());
-        (host, text(Known::ContentType, content_type))
+        let host = text(StandardHeader::Host, host).unwrap_or_else(|| "localhost".into());
+        (host, text(StandardHeader::ContentType, content_type))
     })
 }
 

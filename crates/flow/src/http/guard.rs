@@ -33,7 +33,7 @@ const MOST: usize = 10_000;
 
 /// What servers have answered, for all plans.
 #[derive(Default)]
-struct Asked {
+struct CachedVerdicts {
     keys: Mutex<HashMap<String, Arc<Fetched>>>,
     tokens: Mutex<HashMap<[u8; 32], (Caller, Instant)>>,
     /// Users of directories, by all that they were asked.
@@ -43,13 +43,13 @@ struct Asked {
 /// The keys of one server.
 #[derive(Default)]
 struct Fetched {
-    cached: Mutex<Known>,
+    cached: Mutex<CachedKeys>,
     /// Held by the request that asks the server.
     turn: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone, Default)]
-struct Known {
+struct CachedKeys {
     keys: Option<(Arc<Keys>, Instant)>,
     tried: Option<Instant>,
 }
@@ -276,7 +276,7 @@ async fn listed(
         question.extend_from_slice(&sha256(part.as_bytes()));
     }
     let question = sha256(&question);
-    let answers = services.kept.get::<Asked>();
+    let answers = services.kept.get::<CachedVerdicts>();
     let now = transport::clock::now();
     if let Some((caller, until)) = lock(&answers.users).get(&question)
         && now < *until
@@ -425,10 +425,10 @@ async fn keys(
     services: &Services,
 ) -> Result<(Arc<Keys>, Instant), Refused> {
     let name = server.to_string();
-    let answers = services.kept.get::<Asked>();
+    let answers = services.kept.get::<CachedVerdicts>();
     let entry = Arc::clone(lock(&answers.keys).entry(name.clone()).or_default());
     let now = transport::clock::now();
-    let good = |cached: &Known| {
+    let good = |cached: &CachedKeys| {
         let (keys, fetched) = cached.keys.clone()?;
         let is_fresh = now.saturating_duration_since(fetched) < refresh;
         (is_fresh && since.is_none_or(|since| fetched > since)).then_some((keys, fetched))
@@ -499,7 +499,7 @@ async fn introspected(
     question.extend(certificate.map(sha256).unwrap_or_default());
     question.extend(sha256(format!("{:?}", introspection.rules).as_bytes()));
     let question = sha256(&question);
-    let answers = services.kept.get::<Asked>();
+    let answers = services.kept.get::<CachedVerdicts>();
     let now = transport::clock::now();
     if let Some((caller, until)) = lock(&answers.tokens).get(&question)
         && now < *until

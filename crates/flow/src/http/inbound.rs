@@ -12,7 +12,7 @@ use crate::http::websocket;
 use crate::runtime::context::Context;
 use crate::runtime::inbound::Filter;
 use crate::runtime::plan::Plan;
-use message::Known;
+use message::StandardHeader;
 use std::sync::Arc;
 use transport::{ConnectionInfo, Cut, Handler, Refused, Request, Response};
 
@@ -46,7 +46,7 @@ pub struct Through {
 
 impl Handler for Through {
     async fn handle(&self, request: Request, peer: &ConnectionInfo) -> Response {
-        match request.head.headers.has_any(Known::Upgrade.bit()) {
+        match request.head.headers.has_any(StandardHeader::Upgrade.bit()) {
             // Boxed: few requests are such, and all have the room of the largest.
             true => Box::pin(websocket::open(&self.bus, self.port, request, peer)).await,
             false => self.bus.answer(request, peer, Some(self.port), None).await,

@@ -2,7 +2,7 @@
 
 use crate::runtime::guard::Directory;
 use crate::runtime::services::Services;
-use authentication::ldap::{self, LARGEST, LONGEST_NAME, Said};
+use authentication::ldap::{self, LARGEST, LONGEST_NAME, Response};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use transport::Socket;
@@ -111,8 +111,8 @@ impl Talk {
         self.number += 1;
         self.send(&ldap::bind(self.number, dn, password)).await?;
         match self.receive().await? {
-            Said::Done(0) => Ok(true),
-            Said::Done(code) if NOT_LET_IN.contains(&code) => Ok(false),
+            Response::Done(0) => Ok(true),
+            Response::Done(code) if NOT_LET_IN.contains(&code) => Ok(false),
             response => Err(unexpected(&response)),
         }
     }
@@ -131,11 +131,11 @@ impl Talk {
         let mut found = Vec::new();
         loop {
             match self.receive().await? {
-                Said::Entry(dn, values) if found.len() < usize::from(most) => found.push((dn, values)),
+                Response::Entry(dn, values) if found.len() < usize::from(most) => found.push((dn, values)),
                 // More than were asked for: 4 is sizeLimitExceeded.
-                Said::Entry(..) | Said::Other => {}
-                Said::Done(0 | 4) => return Ok(found),
-                Said::Done(32) => return Ok(Vec::new()),
+                Response::Entry(..) | Response::Other => {}
+                Response::Done(0 | 4) => return Ok(found),
+                Response::Done(32) => return Ok(Vec::new()),
                 response => return Err(unexpected(&response)),
             }
         }
@@ -147,7 +147,7 @@ impl Talk {
         self.socket.flush().await.map_err(failed)
     }
 
-    async fn receive(&mut self) -> Result<Said, Refused> {
+    async fn receive(&mut self) -> Result<Response, Refused> {
         loop {
             let read = ldap::read(&self.received, self.number);
             if let Some((response, length)) = read.map_err(|why| Refused::Unavailable(why.to_owned()))? {
@@ -167,10 +167,10 @@ impl Talk {
     }
 }
 
-fn unexpected(response: &Said) -> Refused {
+fn unexpected(response: &Response) -> Refused {
     Refused::Unavailable(match response {
-        Said::Done(u32::MAX) => "it ended the connection (notice of disconnection)".to_owned(),
-        Said::Done(code) => format!("it answered with the code {code}"),
+        Response::Done(u32::MAX) => "it ended the connection (notice of disconnection)".to_owned(),
+        Response::Done(code) => format!("it answered with the code {code}"),
         _ => "its response does not fit the request".to_owned(),
     })
 }

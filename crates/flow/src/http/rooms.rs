@@ -4,7 +4,7 @@
 use message::memory;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use transport::{Mailbox, Said};
+use transport::{Mailbox, WebSocketMessage};
 
 /// Most messages that wait for one client, and most bytes of them together: one that takes less is closed.
 const WAITING: (usize, usize) = (1024, 4 * 1024 * 1024);
@@ -48,7 +48,7 @@ impl Place {
     ///
     /// # Errors
     /// Messages hold as much memory as they may: no client gets this one.
-    pub(crate) fn tell(&self, message: &Said) -> Result<(), memory::Shortage> {
+    pub(crate) fn tell(&self, message: &WebSocketMessage) -> Result<(), memory::Shortage> {
         let others: Vec<_> = match self.rooms.lock().get(&self.room) {
             Some(room) => {
                 room.iter().filter(|(id, _)| **id != self.client).map(|(_, outbox)| outbox.clone()).collect()
@@ -63,7 +63,7 @@ impl Place {
         let payload = memory::counted(message.payload.clone(), held);
         for other in others {
             // A client whose queue overflows is closed; its connection logs that.
-            let _ = other.put(Said { is_text: message.is_text, payload: payload.clone() });
+            let _ = other.put(WebSocketMessage { is_text: message.is_text, payload: payload.clone() });
         }
         Ok(())
     }
@@ -92,7 +92,7 @@ mod tests {
         let two = rooms.join(1, "/a", 2);
         let elsewhere = rooms.join(1, "/b", 3);
         assert_eq!(rooms.lock().len(), 2);
-        let message = Said { is_text: true, payload: "x".into() };
+        let message = WebSocketMessage { is_text: true, payload: "x".into() };
         one.tell(&message).unwrap();
         drop((one, elsewhere));
         assert_eq!(rooms.lock().len(), 1);

@@ -11,11 +11,12 @@ use crate::http::rooms::Place;
 use crate::runtime::inbound::Audience;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use message::{Body, Headers, Known, MediaType, Method, RequestHead, Value, Version};
+use message::{Body, Headers, MediaType, Method, RequestHead, StandardHeader, Value, Version};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use transport::{
-    Answering, ConnectionInfo, Cut, Dialogue, End, Failed, Handler, Mailbox, Outcome, Request, Response, Said,
+    Answering, ConnectionInfo, Cut, Dialogue, End, Failed, Handler, Mailbox, Outcome, Request, Response,
+    WebSocketMessage,
 };
 
 /// What a flow is told of the message, as properties.
@@ -173,7 +174,7 @@ impl Conversation {
     }
 
     /// Sends a message to the other clients that are to get it. A message for the client itself is returned.
-    fn spread(&self, message: Option<Said>) -> Option<Said> {
+    fn spread(&self, message: Option<WebSocketMessage>) -> Option<WebSocketMessage> {
         let message = message?;
         if let Some(Err(shortage)) = self.place.as_ref().map(|place| place.tell(&message)) {
             tracing::warn!(
@@ -208,9 +209,9 @@ impl Conversation {
     }
 
     /// The message that a response makes.
-    async fn message_of(&self, response: Response) -> Result<Option<Said>, Failed> {
+    async fn message_of(&self, response: Response) -> Result<Option<WebSocketMessage>, Failed> {
         let Response { head, body, about, on_end, .. } = response;
-        let is_text = head.headers.get_known(Known::ContentType).is_none_or(is_text);
+        let is_text = head.headers.get_known(StandardHeader::ContentType).is_none_or(is_text);
         let collected = body.collect(self.largest as u64).await;
         let end = |bytes, outcome| {
             if let Some(on_end) = on_end {
@@ -221,7 +222,7 @@ impl Conversation {
             Ok(payload) => {
                 end(payload.len() as u64, Outcome::Whole);
                 let is_text = is_text && std::str::from_utf8(&payload).is_ok();
-                Ok((!payload.is_empty()).then_some(Said { is_text, payload }))
+                Ok((!payload.is_empty()).then_some(WebSocketMessage { is_text, payload }))
             }
             Err(error) => {
                 self.bus.cut(&Cut { client: &self.peer, about, backend: None, error: error.clone() });
@@ -258,9 +259,9 @@ impl Dialogue for Conversation {
         })
     }
 
-    fn answer(&mut self, message: Said) -> Answering<'_> {
+    fn answer(&mut self, message: WebSocketMessage) -> Answering<'_> {
         Box::pin(async move {
-            let Said { is_text, payload } = message;
+            let WebSocketMessage { is_text, payload } = message;
             let mut told = self.told();
             let kind =
                 if is_text { "websocket.text.frame.present" } else { "websocket.binary.frame.present" };

@@ -621,7 +621,7 @@ impl Context {
         if let Some(action) = &self.soap_action {
             return Some(action.clone());
         }
-        let header = self.headers.get_known(message::Known::SoapAction);
+        let header = self.headers.get_known(message::StandardHeader::SoapAction);
         let header = header.map(|value| value.trim_ascii().trim_matches('"'));
         header.filter(|action| !action.is_empty()).map(str::to_owned).or_else(|| {
             let content_type = self.headers.get("Content-Type")?;

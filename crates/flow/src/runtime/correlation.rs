@@ -8,7 +8,7 @@
 
 use crate::runtime::context::Context;
 use crate::runtime::identifier::uuid;
-use message::{Known, Value};
+use message::{StandardHeader, Value};
 use std::sync::Arc;
 
 /// The property of axis2 and default scope.
@@ -36,8 +36,8 @@ impl Correlation {
 }
 
 /// What the name of the header is; nearly always it is the default.
-fn known_name(name: &str) -> Known {
-    if name == DEFAULT { Known::ActivityId } else { Known::of(name.as_bytes()) }
+fn known_name(name: &str) -> StandardHeader {
+    if name == DEFAULT { StandardHeader::ActivityId } else { StandardHeader::of(name.as_bytes()) }
 }
 
 /// The UUID of a number.
@@ -85,7 +85,7 @@ impl Context {
     pub(crate) fn keeps_correlation(&mut self) -> bool {
         let name = &self.services.settings.correlation_header;
         let id = match known_name(name) {
-            Known::Other => self.headers.get(name),
+            StandardHeader::Other => self.headers.get(name),
             known_name => self.headers.get_known(known_name),
         };
         let Some(id) = id else { return false };

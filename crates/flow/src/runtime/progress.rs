@@ -7,7 +7,7 @@ use super::mediator::ListId;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Progress {
     /// Whether endpoints were asked.
-    pub asked: Asked,
+    pub asked: Delivery,
     /// What the endpoint of the last request takes.
     pub takes: Takes,
     /// What runs now goes on behind the answer of an endpoint, to a `send` or to a `call` that is not blocking.
@@ -38,7 +38,7 @@ pub(crate) struct Progress {
 
 /// Whether a message was sent to an endpoint, and answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum Delivery {
     /// No endpoint knows of it.
     #[default]
     Nobody,
@@ -50,31 +50,31 @@ pub(crate) enum Asked {
     Answered,
 }
 
-impl Asked {
+impl Delivery {
     /// It is sent to an endpoint.
     pub fn send(&mut self) {
         *self = match self {
-            Asked::Nobody | Asked::InVain => Asked::InVain,
-            Asked::Recalled | Asked::Answered => Asked::Answered,
+            Delivery::Nobody | Delivery::InVain => Delivery::InVain,
+            Delivery::Recalled | Delivery::Answered => Delivery::Answered,
         };
     }
 
     /// It becomes an answer.
     pub fn answer(&mut self) {
         *self = match self {
-            Asked::Nobody | Asked::Recalled => Asked::Recalled,
-            Asked::InVain | Asked::Answered => Asked::Answered,
+            Delivery::Nobody | Delivery::Recalled => Delivery::Recalled,
+            Delivery::InVain | Delivery::Answered => Delivery::Answered,
         };
     }
 
     /// It was sent, or that was tried.
     pub fn was_sent(self) -> bool {
-        matches!(self, Asked::InVain | Asked::Answered)
+        matches!(self, Delivery::InVain | Delivery::Answered)
     }
 
     /// It is, or was, an answer.
     pub fn is_answered(self) -> bool {
-        matches!(self, Asked::Recalled | Asked::Answered)
+        matches!(self, Delivery::Recalled | Delivery::Answered)
     }
 }
 
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn who_was_asked() {
-        let stages = [Asked::Nobody, Asked::InVain, Asked::Recalled, Asked::Answered];
+        let stages = [Delivery::Nobody, Delivery::InVain, Delivery::Recalled, Delivery::Answered];
         for before in stages {
             let (mut sent, mut answered) = (before, before);
             sent.send();

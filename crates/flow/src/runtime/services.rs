@@ -8,7 +8,7 @@ use super::request::Inbound;
 use crate::runtime::aggregation::Aggregates;
 use crate::runtime::clock::Clock;
 use crate::runtime::scope::Scopes;
-use crate::state::Kept;
+use crate::state::SharedState;
 use crate::state::identity::States;
 use crate::state::metrics::Metrics;
 use message::{Body, Headers, PayloadLimits};
@@ -53,7 +53,7 @@ pub struct Shared {
     /// Counters and histograms.
     pub metrics: Metrics,
     /// What mediators keep beyond the plan.
-    pub kept: Kept,
+    pub kept: SharedState,
     /// States of artifacts and their parts, which outlive the plan.
     pub states: States,
     /// Who is traced, and for whom the wire log is on.
@@ -316,7 +316,7 @@ impl Shared {
             aggregates: Aggregates::default(),
             stores: stores::Stores::default(),
             metrics: Metrics::default(),
-            kept: Kept::default(),
+            kept: SharedState::default(),
             states: Default::default(),
             observers: Default::default(),
             clock: Default::default(),

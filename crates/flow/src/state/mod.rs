@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// State that outlives plans, one value of each type: a reload finds it as it was.
 #[derive(Default)]
-pub struct Kept(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
+pub struct SharedState(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
 
-impl Kept {
+impl SharedState {
     /// The one value of the type; made when it is first asked for.
     pub fn get<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
         let mut values = lock(&self.0);

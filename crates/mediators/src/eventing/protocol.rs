@@ -6,9 +6,9 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, Unit};
 use message::envelope::{Fault as SoapFault, WSA_FINAL, WSA_SUBMISSION};
-use message::{Envelope, SoapVersion};
+use message::{Envelope, SoapVersion, XmlValue};
 use std::sync::Arc;
-use xml::{Document, NodeId};
+use xml::{Document, NodeId, ParseOptions};
 
 /// The namespace.
 pub(super) const WSE: &str = "http://schemas.xmlsoap.org/ws/2004/08/eventing";
@@ -77,8 +77,18 @@ pub(super) struct Asked {
     pub address: String,
     /// An envelope with the header blocks that each event gets.
     pub blocks: Option<Envelope>,
+    /// The bytes of these as text.
+    size_of_blocks: usize,
     pub filter: Option<AskedFilter>,
     pub expires: Option<String>,
+}
+
+impl Asked {
+    /// How many bytes are kept of it.
+    pub(super) fn size(&self) -> usize {
+        let filter = self.filter.as_ref().map_or(0, |filter| filter.text.len());
+        self.address.len() + filter + self.size_of_blocks
+    }
 }
 
 pub(super) struct AskedFilter {
@@ -141,8 +151,16 @@ pub(super) fn subscription(context: &mut Context) -> Result<Asked, Trouble> {
         for block in envelope.elements_of(parameters) {
             holder.document.copy_from(header, document, block);
         }
-        holder
+        // A copy has room for as much as the whole message: what is kept is read anew.
+        XmlValue { nodes: vec![holder.root], document: Arc::new(holder.document) }.to_xml()
     });
+    let size_of_blocks = blocks.as_ref().map_or(0, String::len);
+    let blocks = blocks.map(|text| {
+        let read = Document::parse(text, &ParseOptions::default()).map_err(|why| why.to_string());
+        let read = read.and_then(|document| Envelope::of_document(document).map_err(|why| why.to_string()));
+        read.map_err(|why| Trouble::invalid(format!("the reference parameters cannot be kept: {why}")))
+    });
+    let blocks = blocks.transpose()?;
     let filter = child(document, element, "Filter").map(|node| {
         let declared = document.in_scope_namespaces(node).into_iter();
         let declared = declared.filter(|(prefix, _)| !matches!(*prefix, "" | "xml"));
@@ -154,7 +172,7 @@ pub(super) fn subscription(context: &mut Context) -> Result<Asked, Trouble> {
         }
     });
     let expires = child(document, element, "Expires").map(|node| text(document, node));
-    Ok(Asked { address, blocks, filter, expires })
+    Ok(Asked { address, blocks, size_of_blocks, filter, expires })
 }
 
 /// The id of the subscription that a request is about.

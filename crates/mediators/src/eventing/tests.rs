@@ -300,3 +300,73 @@ fn mistakes_are_found_when_the_configuration_loads() {
         tested.found
     );
 }
+
+/// A filter that comes with a message sees the event only: what it lets through would say what else there is.
+#[test]
+fn a_filter_of_a_message_reads_no_secrets() {
+    let tested = loaded("", "<localEntry key='secret'>s3cret</localEntry>");
+    for filter in [
+        "starts-with(get-property('registry', 'secret'), 's')",
+        "starts-with(get-property('secret'), 's')",
+        "starts-with(synapse:get-property('env', 'PATH'), '/')",
+        "string-length(wso2:vault-lookup('db')) &gt; 0",
+        "evaluate(\"get-property('secret')\") = 's3cret'",
+        "$ctx:secret = 1",
+        "${payload.x}",
+    ] {
+        let filter = format!("<wse:Filter>{filter}</wse:Filter>");
+        let response = ask(&tested, "POST", "/services/E", &SOAP, &subscribe("http://127.0.0.1:9/", &filter));
+        assert!(
+            response.status == 500 && response.body.contains("wse:FilteringRequestedUnavailable"),
+            "{filter}: {}",
+            response.body
+        );
+    }
+}
+
+#[test]
+fn what_is_kept_of_a_subscription_is_bounded() {
+    let tested = loaded("", "");
+    let long = "x".repeat(70_000);
+    let block = format!("<wse:Expires>P1D</wse:Expires><wse:Filter>'{long}'</wse:Filter>");
+    let with_block = subscribe("http://127.0.0.1:9/", "").replace(">7</mine>", &format!(">{long}</mine>"));
+    for body in [
+        subscribe("http://127.0.0.1:9/", &block),
+        with_block,
+        subscribe(&format!("http://127.0.0.1:9/{long}"), ""),
+    ] {
+        let response = ask(&tested, "POST", "/services/E", &SOAP, &body);
+        assert!(
+            response.status == 500 && response.body.contains("wse:EventSourceUnableToProcess"),
+            "{}",
+            response.body
+        );
+    }
+    let kept = || tested.bus.plan().event_source("E").unwrap().subscriptions().len();
+    assert_eq!(kept(), 0);
+    let topic = format!("<wse:Filter Dialect='urn:topic'>{}</wse:Filter>", "x".repeat(60_000));
+    let refused = (0..400).find(|_| {
+        let response = ask(&tested, "POST", "/services/E", &SOAP, &subscribe("http://127.0.0.1:9/", &topic));
+        assert!(response.status == 200 || response.body.contains("together already"), "{}", response.body);
+        response.status == 500
+    });
+    assert!(refused.is_some() && kept() > 200, "{}", kept());
+}
+
+#[test]
+fn a_filter_that_never_ends_keeps_the_event_from_nobody() {
+    let tested = loaded("", "");
+    let endless =
+        "<wse:Filter>count(//*[count(//*[count(//*[count(//*)&gt;0])&gt;0])&gt;0])&gt;0</wse:Filter>";
+    for _ in 0..40 {
+        assert_eq!(
+            ask(&tested, "POST", "/services/E", &SOAP, &subscribe("http://127.0.0.1:9/", endless)).status,
+            200
+        );
+    }
+    let (address, events) = subscriber();
+    assert_eq!(ask(&tested, "POST", "/services/E", &SOAP, &subscribe(&address, "")).status, 200);
+    let event = soap("", &format!("<event>{}</event>", "<a/>".repeat(300)));
+    assert_eq!(ask(&tested, "POST", "/services/E", &SOAP, &event).status, 202);
+    assert!(events.recv_timeout(SOON).is_ok(), "whoever asks for all events gets this one");
+}

@@ -2,7 +2,7 @@
 
 use crate::charset::for_reading;
 use crate::coding::Coding;
-use crate::headers::{Headers, Known};
+use crate::headers::{Headers, StandardHeader};
 use crate::media::{Kind, MediaType};
 use encoding_rs::Encoding;
 use std::cell::RefCell;
@@ -38,8 +38,8 @@ impl Reading {
     /// The reading of a body that arrived with these headers. `rest` as in [`Reading::rest`].
     #[inline]
     pub fn arrived(headers: &Headers, rest: bool) -> Reading {
-        let content_type = headers.get_known_bytes(Known::ContentType);
-        Reading::of_bytes(content_type, headers.get_known(Known::ContentEncoding), rest)
+        let content_type = headers.get_known_bytes(StandardHeader::ContentType);
+        Reading::of_bytes(content_type, headers.get_known(StandardHeader::ContentEncoding), rest)
     }
 
     /// As [`Reading::of`], of the header as it arrived.

@@ -29,12 +29,12 @@ pub struct Builder {
     /// Redefinitions that refer to what they redefine.
     pub extended: HashSet<Place>,
     /// Checks that need all types.
-    pub deferred: Vec<Later>,
+    pub deferred: Vec<DeferredCheck>,
     todo: Vec<(TypeId, Place)>,
 }
 
 /// A check that needs all types.
-pub enum Later {
+pub enum DeferredCheck {
     /// An attribute of a restriction, and the attribute of the base that it restricts.
     Attribute { derived: AttributeUse, old: AttributeUse },
 }

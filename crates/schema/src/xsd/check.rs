@@ -1,7 +1,7 @@
 //! Checks of a schema with all components, and compilation of the content models.
 
 use super::automaton;
-use super::build::{Builder, Later};
+use super::build::{Builder, DeferredCheck};
 use super::model::*;
 use super::restrict;
 use super::value::Primitive;
@@ -18,7 +18,7 @@ pub fn finish(b: &mut Builder) {
     types(b);
     redefined_groups(b);
     for check in std::mem::take(&mut b.deferred) {
-        let Later::Attribute { derived, old } = check;
+        let DeferredCheck::Attribute { derived, old } = check;
         attribute(b, &derived, &old);
     }
     models(b);

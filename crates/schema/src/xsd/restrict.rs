@@ -73,8 +73,10 @@ pub fn attributes(
                         format!("attribute `{name}` is required in the base"),
                     );
                 }
-                b.deferred
-                    .push(super::build::Later::Attribute { derived: derived.clone(), old: old.clone() });
+                b.deferred.push(super::build::DeferredCheck::Attribute {
+                    derived: derived.clone(),
+                    old: old.clone(),
+                });
             }
             None if base_wildcard.as_ref().is_some_and(|w| w.namespaces.allows(derived.name.ns)) => {}
             None => b.problem(

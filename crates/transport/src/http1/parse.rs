@@ -7,7 +7,8 @@
 use std::borrow::Cow;
 
 use message::{
-    Headers, Known, Method, RequestHead, ResponseHead, Version, WireField, is_token_byte, reason_phrase,
+    Headers, Method, RequestHead, ResponseHead, StandardHeader, Version, WireField, is_token_byte,
+    reason_phrase,
 };
 
 use super::Length;
@@ -305,7 +306,7 @@ fn utf8(bytes: &[u8]) -> Option<&str> {
 
 /// Number of bytes of a field name and what it is, if a colon follows it; `None`: it is none, or goes on.
 #[inline]
-fn field_name(text: &[u8]) -> Option<(usize, Known)> {
+fn field_name(text: &[u8]) -> Option<(usize, StandardHeader)> {
     let mut at = 0;
     while let Some(lanes) = Lanes::at(text, at) {
         let found = lanes.equal(b':');
@@ -315,9 +316,9 @@ fn field_name(text: &[u8]) -> Option<(usize, Known)> {
         }
         at += found.trailing_zeros() as usize;
         let name = &text[..at];
-        let header = Known::of(name);
+        let header = StandardHeader::of(name);
         // A known name consists of what names consist of.
-        let valid = header != Known::Other || (at > 0 && name.iter().all(|&b| is_token_byte(b)));
+        let valid = header != StandardHeader::Other || (at > 0 && name.iter().all(|&b| is_token_byte(b)));
         return valid.then_some((at, header));
     }
     None
@@ -357,7 +358,7 @@ fn read_fields<'a>(
             None => {
                 let name_len = token(line);
                 match line.get(name_len) {
-                    Some(b':') if name_len > 0 => (name_len, Known::of(&line[..name_len])),
+                    Some(b':') if name_len > 0 => (name_len, StandardHeader::of(&line[..name_len])),
                     None => return Err(Stop::Partial),
                     _ => return Err(bad("invalid header name")),
                 }
@@ -453,18 +454,18 @@ struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     #[inline]
-    fn see(&mut self, name: Known, value: &'a [u8]) -> Result<(), Stop> {
+    fn see(&mut self, name: StandardHeader, value: &'a [u8]) -> Result<(), Stop> {
         match name {
-            Known::Host => once(&mut self.host, value, "more than one Host"),
-            Known::ContentLength => {
+            StandardHeader::Host => once(&mut self.host, value, "more than one Host"),
+            StandardHeader::ContentLength => {
                 let length = decimal(value).ok_or_else(|| bad("invalid Content-Length"))?;
                 once(&mut self.length, length, "more than one Content-Length")
             }
-            Known::Connection => {
+            StandardHeader::Connection => {
                 self.connection(value);
                 Ok(())
             }
-            Known::TransferEncoding => {
+            StandardHeader::TransferEncoding => {
                 self.coding = match self.coding {
                     Coding::None if value.eq_ignore_ascii_case(b"chunked") => Coding::Chunked,
                     Coding::None if value.eq_ignore_ascii_case(b"identity") => Coding::Identity,
@@ -472,7 +473,7 @@ impl<'a> Facts<'a> {
                 };
                 Ok(())
             }
-            Known::Expect => {
+            StandardHeader::Expect => {
                 self.expects = match value.eq_ignore_ascii_case(b"100-continue") {
                     true => Expects::Continue,
                     false => Expects::Other,

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use message::{Headers, Known, Line, is_token_byte};
+use message::{Headers, Line, StandardHeader, is_token_byte};
 
 /// How the body of a message being sent is delimited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,7 +34,7 @@ pub(crate) enum Kind {
 pub(crate) fn fields(out: &mut Vec<u8>, headers: &Headers, kind: Kind) -> Result<(), &'static str> {
     let without = without(kind);
     let nominated = has_nominated(headers);
-    if !nominated && !headers.has_any(Known::Te.bit()) {
+    if !nominated && !headers.has_any(StandardHeader::Te.bit()) {
         return headers.write(out, without, None);
     }
     let stays = |line: Line<'_>| stays(headers, nominated, line);
@@ -47,35 +47,37 @@ pub(crate) fn passes(headers: &Headers, kind: Kind) -> impl Fn(Line<'_>) -> bool
     move |line| line.known.bit() & without == 0 && stays(headers, nominated, line)
 }
 
-/// What does not pass whatever a message says, as bits of [`Known`].
+/// What does not pass whatever a message says, as bits of [`StandardHeader`].
 #[inline]
 fn without(kind: Kind) -> u32 {
-    const HOP: u32 = Known::Connection.bit()
-        | Known::KeepAlive.bit()
-        | Known::ProxyConnection.bit()
-        | Known::Trailer.bit()
-        | Known::TransferEncoding.bit()
-        | Known::Upgrade.bit();
+    const HOP: u32 = StandardHeader::Connection.bit()
+        | StandardHeader::KeepAlive.bit()
+        | StandardHeader::ProxyConnection.bit()
+        | StandardHeader::Trailer.bit()
+        | StandardHeader::TransferEncoding.bit()
+        | StandardHeader::Upgrade.bit();
     HOP | match kind {
         Kind::Request => {
-            Known::Host.bit()
-                | Known::Expect.bit()
-                | Known::ContentLength.bit()
-                | Known::ProxyAuthorization.bit()
+            StandardHeader::Host.bit()
+                | StandardHeader::Expect.bit()
+                | StandardHeader::ContentLength.bit()
+                | StandardHeader::ProxyAuthorization.bit()
         }
-        Kind::Response { keep_length: false } => Known::ProxyAuthenticate.bit() | Known::ContentLength.bit(),
-        Kind::Response { keep_length: true } => Known::ProxyAuthenticate.bit(),
+        Kind::Response { keep_length: false } => {
+            StandardHeader::ProxyAuthenticate.bit() | StandardHeader::ContentLength.bit()
+        }
+        Kind::Response { keep_length: true } => StandardHeader::ProxyAuthenticate.bit(),
     }
 }
 
 #[inline]
 fn has_nominated(headers: &Headers) -> bool {
-    headers.has_any(Known::Connection.bit()) && headers.get_all("connection").any(nominates)
+    headers.has_any(StandardHeader::Connection.bit()) && headers.get_all("connection").any(nominates)
 }
 
 #[inline]
 fn stays(headers: &Headers, nominated: bool, line: Line<'_>) -> bool {
-    (line.known != Known::Te || line.value.eq_ignore_ascii_case(b"trailers"))
+    (line.known != StandardHeader::Te || line.value.eq_ignore_ascii_case(b"trailers"))
         && !(nominated && is_nominated(headers, line.name))
 }
 

@@ -2,7 +2,7 @@
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::uri::PathAndQuery;
-use message::{Headers, Known, Line, Method, RequestHead, ResponseHead, Version, reason_phrase};
+use message::{Headers, Line, Method, RequestHead, ResponseHead, StandardHeader, Version, reason_phrase};
 
 use crate::http1::parse::{HeadLimits, Refusal, is_authority};
 use crate::http1::write::{self, Kind};
@@ -170,7 +170,7 @@ pub(super) fn to_response(
     *response.version_mut() = http::Version::HTTP_2;
     let to = response.headers_mut();
     fields(to, &head.headers, Kind::Response { keep_length })?;
-    if !head.headers.contains_known(Known::Date) {
+    if !head.headers.contains_known(StandardHeader::Date) {
         let mut line = Vec::with_capacity(40);
         write::date(&mut line);
         let value = line.get(b"Date: ".len()..line.len() - 2).unwrap_or_default();
@@ -186,7 +186,7 @@ pub(super) fn to_response(
 fn fields(to: &mut HeaderMap, headers: &Headers, kind: Kind) -> Result<(), &'static str> {
     let passes = write::passes(headers, kind);
     for (name, value) in headers.iter() {
-        let line = Line { name: name.as_bytes(), value, known: Known::of(name.as_bytes()) };
+        let line = Line { name: name.as_bytes(), value, known: StandardHeader::of(name.as_bytes()) };
         if !passes(line) {
             continue;
         }

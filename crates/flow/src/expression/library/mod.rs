@@ -265,6 +265,28 @@ impl FunctionLibrary for Library {
     }
 }
 
+/// As [`Library`], for an XPath that a message brings. Its sender may know the message, and nothing else: no secrets, no properties, no entries of
+/// the registry, no variables of the environment.
+pub(crate) struct OfMessages;
+
+/// The functions that read more than their arguments.
+const BEYOND: [&str; 3] = ["get-property", "evaluate", "vault-lookup"];
+
+impl FunctionLibrary for OfMessages {
+    fn function(&self, prefix: &str, uri: Option<&str>, local: &str, arity: usize) -> Function {
+        match Library.function(prefix, uri, local, arity) {
+            Function::Extension(_) if BEYOND.contains(&local) => {
+                Function::Unavailable("it reads more than the message".to_owned())
+            }
+            found => found,
+        }
+    }
+
+    fn variable(&self, prefix: &str, uri: Option<&str>, local: &str) -> Option<VariableInfo> {
+        if prefix.is_empty() { Library.variable(prefix, uri, local) } else { None }
+    }
+}
+
 /// Answers XPath's questions from a message.
 pub(crate) struct SynapseHost<'a> {
     context: &'a Context,
@@ -567,6 +589,29 @@ impl Host for SynapseHost<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_xpath_of_a_message_sees_the_message() {
+        for (source, is_good) in [
+            ("//price > 1000", true),
+            ("$body/* and fn:starts-with(base64Decode('YQ=='), 'a')", true),
+            ("synapse:get-property('a')", false),
+            ("get-property('env', 'PATH')", false),
+            ("wso2:vault-lookup('a')", false),
+            ("hashicorp:vault-lookup('a', 'b')", false),
+            ("evaluate('1')", false),
+            ("$ctx:a", false),
+            ("$trp:Authorization", false),
+            ("$sys:PATH", false),
+            ("$a", false),
+            ("${payload.x}", false),
+            ("json-eval($.a)", false),
+            ("1 idiv 1", false),
+        ] {
+            let compiled = crate::Expression::of_message(source, &config::Scope::new(), &Default::default());
+            assert_eq!(compiled.is_ok(), is_good, "{source}: {:?}", compiled.err());
+        }
+    }
 
     #[test]
     fn functions_that_cannot_be_had_say_why() {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct PastConfiguration {
     /// The configuration without the artifacts that are parsed again.
     rest: LastGood,
     written: Vec<Written>,
@@ -34,9 +34,9 @@ pub struct ArtifactText<'a> {
     pub text: Cow<'a, str>,
 }
 
-impl Kept {
+impl PastConfiguration {
     /// Keeps a configuration; texts that it shares with `before` are not copied.
-    pub fn of(good: &LastGood, before: Option<&Kept>) -> Kept {
+    pub fn of(good: &LastGood, before: Option<&PastConfiguration>) -> PastConfiguration {
         let complete = &good.configuration;
         let configuration = Configuration {
             root: complete.root.clone(),
@@ -77,7 +77,7 @@ impl Kept {
         let packed = complete.apis.names().zip(complete.apis.iter());
         let packed = packed.filter_map(|(name, api)| Some((name.to_owned(), api.packed_definition.clone()?)));
         let packed = packed.collect();
-        Kept {
+        PastConfiguration {
             rest: LastGood {
                 configuration,
                 sources,
@@ -185,7 +185,7 @@ mod tests {
           </definitions>";
         let loaded = load_text("c.xml", text, std::path::Path::new("."), &LoadOptions::default());
         let good = LastGood::new(loaded.configuration, loaded.sources, &[]);
-        let kept = Kept::of(&good, None);
+        let kept = PastConfiguration::of(&good, None);
         let whole = kept.whole().expect("it can be read");
         fn same<T: Debug>(first: &Named<T>, second: &Named<T>) {
             let all =
@@ -213,8 +213,9 @@ mod tests {
         assert_eq!(first.written().len(), second.written().len());
         // Texts that do not change are shared.
         let next = load_text("c.xml", text, std::path::Path::new("."), &LoadOptions::default());
-        let next = Kept::of(&LastGood::new(next.configuration, next.sources, &[]), Some(&kept));
-        let text = |kept: &Kept| kept.sources().iter().next().map(|(_, file)| Arc::clone(file.text()));
+        let next = PastConfiguration::of(&LastGood::new(next.configuration, next.sources, &[]), Some(&kept));
+        let text =
+            |kept: &PastConfiguration| kept.sources().iter().next().map(|(_, file)| Arc::clone(file.text()));
         assert!(Arc::ptr_eq(&text(&kept).expect("a text"), &text(&next).expect("a text")));
     }
 }

@@ -10,15 +10,15 @@ use std::sync::{Arc, Mutex};
 const MOST: usize = 64;
 
 /// Values of type `V` made of texts `T` (`Arc<[u8]>` or some of them), by the keys `K` of these texts.
-pub(crate) struct Known<K, T, V>(Mutex<HashMap<K, (T, Arc<V>)>>);
+pub(crate) struct EntryCache<K, T, V>(Mutex<HashMap<K, (T, Arc<V>)>>);
 
-impl<K, T, V> Default for Known<K, T, V> {
-    fn default() -> Known<K, T, V> {
-        Known(Mutex::default())
+impl<K, T, V> Default for EntryCache<K, T, V> {
+    fn default() -> EntryCache<K, T, V> {
+        EntryCache(Mutex::default())
     }
 }
 
-impl<K: Clone + Eq + Hash, T: PartialEq, V> Known<K, T, V> {
+impl<K: Clone + Eq + Hash, T: PartialEq, V> EntryCache<K, T, V> {
     /// The value of a key, made anew if its texts have changed. Those of an entry in memory are the same `Arc`s for each
     /// message, so that comparing them costs nothing.
     ///
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_value_is_made_again_when_its_text_changes_and_only_then() {
-        let kept: Known<&str, Arc<[u8]>, usize> = Known::default();
+        let kept: EntryCache<&str, Arc<[u8]>, usize> = EntryCache::default();
         let mut made = 0;
         let mut get = |key, text: &Arc<[u8]>| {
             let make = |text: &Arc<[u8]>| {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn no_more_are_kept_than_the_bound() {
-        let kept: Known<usize, (), ()> = Known::default();
+        let kept: EntryCache<usize, (), ()> = EntryCache::default();
         for key in 0..10 * MOST {
             let _ = kept.get_or_make(&key, (), |()| Ok::<_, ()>(()));
             assert!(lock(&kept.0).len() <= MOST);
