@@ -159,6 +159,9 @@ impl Running {
                 Some(address)
             }
         };
+        let https_port = https.map(|address| address.port());
+        let _ =
+            services.listening.set(flow::Listening { http: Some(http_address.port()), https: https_port });
         // Bound after those of the bus, whose ports come first.
         let listeners =
             Arc::new(Listeners::new(Arc::clone(&workers), http_address.ip(), start.addresses.admin()));

@@ -11,6 +11,7 @@ use config::endpoint::{EndpointProperty, PropertyValue, Retry};
 use flow::endpoint::{Attempts, Busy, Choice, Endpoint, Leaf, Step};
 use flow::fault::code;
 use flow::{Code, Compiler, Context, Fault, Identity, ListId};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -53,6 +54,8 @@ pub enum Order {
     Weights(Arc<Position>),
     /// The one with the fewest messages for its weight; of several each in turn, by weight.
     LeastBusy(Arc<Position>),
+    /// Any that is ready.
+    Random,
 }
 
 /// Where a group is in its order; belongs to its identity.
@@ -135,7 +138,7 @@ impl Group {
     fn first(&self) -> usize {
         let count = self.members.len().max(1);
         match &self.order {
-            Order::First => 0,
+            Order::First | Order::Random => 0,
             Order::Current(position) => position.0.load(Relaxed) % count,
             Order::Turns(position) => position.0.fetch_add(1, Relaxed) % count,
             Order::Weights(position) | Order::LeastBusy(position) => {
@@ -161,6 +164,10 @@ impl Group {
             ring.filter(|index| !step.tried.contains(index) && self.members[*index].endpoint.is_ready());
         match self.order {
             Order::LeastBusy(_) => free.min_by_key(|index| self.members[*index].load()),
+            Order::Random => {
+                let free: Vec<usize> = free.collect();
+                free.get(random() % free.len().max(1)).copied()
+            }
             _ => free.next(),
         }
     }
@@ -177,7 +184,7 @@ impl Group {
                 step.passed = offset;
             }
             Order::LeastBusy(_) => step.busy = Some(Busy::with(&self.members[index].busy)),
-            Order::First | Order::Weights(_) => {}
+            Order::First | Order::Weights(_) | Order::Random => {}
         }
         step.member = Some((index, member));
     }
@@ -273,6 +280,11 @@ impl Endpoint for Group {
     fn leaves(&self) -> Vec<Arc<dyn Leaf>> {
         self.members.iter().flat_map(|member| member.endpoint.leaves()).collect()
     }
+}
+
+/// A number that nobody can foresee.
+fn random() -> usize {
+    RandomState::new().hash_one(0u8) as usize
 }
 
 /// Whether a member only says that it is not ready.

@@ -2,8 +2,8 @@
 //! all messages of a client.
 
 use crate::group::{Group, Member, Order, members};
+use crate::member;
 use crate::session::SessionBalance;
-use crate::{member, refuse};
 use config::endpoint::{Algorithm, LoadBalance as Config};
 use flow::Compiler;
 use flow::endpoint::Endpoint;
@@ -14,13 +14,18 @@ pub fn compile(
     group: &Config,
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<dyn Endpoint>> {
-    let order = match &group.algorithm {
+    let order: fn(_) -> _ = match &group.algorithm {
         Algorithm::RoundRobin => Order::Turns,
         Algorithm::WeightedRoundRobin => Order::Weights,
         Algorithm::WeightedLeastConnections => Order::LeastBusy,
+        Algorithm::Random => |_| Order::Random,
+        // As in WSO2, where the class is not there.
         Algorithm::Class(class) => {
-            let help = "there are RoundRobin, WeightedRoundRobin and WeightedRRLCAlgorithm";
-            return refuse(endpoint, compiler, &format!("loadbalance by {class}"), help);
+            let message =
+                format!("the algorithm `{class}` of this loadbalance is a Java class: it cannot run here");
+            let help = "there are RoundRobin, WeightedRoundRobin, WeightedRRLCAlgorithm and RandomAlgorithm";
+            compiler.error("unsupported-endpoint", message, endpoint.span, help);
+            return None;
         }
     };
     let mut members = members(&group.endpoints, compiler)?;

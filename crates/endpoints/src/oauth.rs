@@ -35,6 +35,9 @@ const SKEW: Duration = Duration::from_secs(60);
 /// Longest wait for the server of tokens, unless the endpoint says how long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// What messages are told that get no token.
+const NO_TOKEN: &str = "Could not get an access token for the OAuth endpoint";
+
 /// What a token is asked for with, as the configuration has it.
 pub(crate) struct OAuth {
     url: KeyValue,
@@ -272,12 +275,21 @@ impl OAuth {
             headers.set("Authorization", format!("Basic {both}"));
         }
         let url = self.url.resolve(context)?.unwrap_or_default();
-        let (target, path) = leaf::parse(&url, context)?;
+        let (target, path) = leaf::parse(&url, context).map_err(|fault| no_token_from(&url, &fault))?;
         let target = self.proxy.as_ref().map_or_else(|| target.clone(), |proxy| target.through(proxy));
         let (connect, response, tokens) = (self.connect, self.response, Arc::clone(&self.tokens));
         let used = Mutex::default();
         Ok(Arc::new(Asked { target, path, headers, body, connect, response, tokens, used }))
     }
+}
+
+/// The fault of a message whose server of tokens has no address.
+fn no_token_from(url: &str, fault: &Fault) -> Fault {
+    let why = match config::is_unresolved(url) {
+        true => format!("`tokenUrl` is {url}, which has no value here"),
+        false => format!("`tokenUrl`: {}", fault.message),
+    };
+    Fault { status: 502, detail: why, ..Fault::with_code(code::ENDPOINT_AUTHENTICATION, NO_TOKEN) }
 }
 
 /// `<proxyConfigs>`; `None` after a recorded error.
@@ -375,12 +387,11 @@ impl Asked {
 
     fn failed(&self, why: String) -> Fault {
         let server = format!("{}{}", self.target, self.path.split('?').next().unwrap_or_default());
-        let message = "Could not get an access token for the OAuth endpoint";
         Fault {
             status: 502,
             detail: format!("{server}: {why}"),
             peer: Some(self.target.to_string()),
-            ..Fault::with_code(code::ENDPOINT_AUTHENTICATION, message)
+            ..Fault::with_code(code::ENDPOINT_AUTHENTICATION, NO_TOKEN)
         }
     }
 

@@ -310,6 +310,29 @@ fn members_get_as_many_as_they_weigh() {
 }
 
 #[test]
+fn a_random_member_is_one_that_is_ready() {
+    let a = testing::backend("HTTP/1.1 200 OK\r\n\r\na");
+    let b = testing::backend("HTTP/1.1 200 OK\r\n\r\nb");
+    let balanced = |algorithm: &str| {
+        let members = [address("", DEAD, SUSPENDS), address("", &a, ""), address("", &b, "")].concat();
+        let algorithm = format!("org.apache.synapse.endpoints.algorithms.{algorithm}");
+        proxy(
+            "P",
+            &format!(r#"<endpoint><loadbalance algorithm="{algorithm}">{members}</loadbalance></endpoint>"#),
+        )
+    };
+    let tested = bus(&balanced("RandomAlgorithm"));
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+    let seen: String = (0..40).map(|_| ask(&tested, "P").1).collect();
+    assert!(seen.len() == 40 && seen.contains('a') && seen.contains('b'), "{seen}");
+    assert!(!"abab".repeat(10).eq(&seen) && !"baba".repeat(10).eq(&seen), "in turn: {seen}");
+    // A class that is not there.
+    let tested = bus(&balanced("Mine"));
+    assert!(tested.reports("unsupported-endpoint"), "{:?}", tested.found);
+    assert!(tested.found.iter().any(|found| found.contains("algorithms.Mine")), "{:?}", tested.found);
+}
+
+#[test]
 fn a_weight_gives_no_turn_to_a_member_that_is_suspended() {
     let b = testing::backend("HTTP/1.1 200 OK\r\n\r\nb");
     let group = |failover: bool| {

@@ -37,6 +37,9 @@ impl Place {
             ("registry/config/folder/deep.json", r#"{"d": {"e": 7}}"#),
             ("registry/config/folder.collections.properties", "kind=collection"),
             ("registry/governance/plain.txt", "governed"),
+            ("registry/config/lines.txt", "a\r\nb\n\n"),
+            ("registry/config/raw.txt", "a\r\nb\n"),
+            ("registry/config/.metadata/raw.txt.meta", "mediaType=text/csv\n"),
             ("secrets/db", "s3cret\n"),
             ("conf/security/cipher-text.properties", "cipher=AbCd==\nplain=[open]\n"),
         ] {
@@ -171,6 +174,9 @@ fn properties_by_scope_and_name() {
             ("get-property('registry', 'conf:note.txt')", "noted"),
             ("get-property('registry', 'conf:/note.txt')", "noted"),
             ("get-property('registry', 'plain.txt')", "governed"),
+            // As WSO2 reads lines; of another media type nothing is changed.
+            ("get-property('registry', 'conf:lines.txt')", "a\nb\n"),
+            ("get-property('registry', 'conf:raw.txt')", "a\r\nb\n"),
             ("get-property('registry', 'conf:note.txt@owner')", "me"),
             ("get-property('registry', 'conf:note.txt@two.words')", "a b"),
             ("get-property('registry', 'conf:note.txt@none')", ""),
@@ -626,4 +632,47 @@ fn xpath_of_synapse_expressions_may_be_2_0() {
         ],
     );
     table("earlier-synapse", body, false, &[("${xpath('if (//i) then 1 else 2')}", "!")]);
+}
+
+#[test]
+fn a_service_with_a_wsdl_knows_the_operation() {
+    const WSDL: &str = r#"<w:definitions xmlns:w="http://schemas.xmlsoap.org/wsdl/" xmlns:soap="http://schemas.xmlsoap.org/wsdl/soap/" xmlns:t="urn:t" targetNamespace="urn:t">
+        <w:message name="in"><w:part name="p" element="t:In"/></w:message>
+        <w:portType name="PT"><w:operation name="Op"><w:input message="t:in"/></w:operation><w:operation name="Tell"/></w:portType>
+        <w:binding name="B" type="t:PT"><w:operation name="Op"><soap:operation soapAction="urn:act"/></w:operation></w:binding></w:definitions>"#;
+    let place = Place::new("operation");
+    let proxy = |name: &str, more: &str| {
+        let flow = r#"<payloadFactory media-type="text"><format>$1</format><args><arg expression="get-property('OperationName')"/></args></payloadFactory><property name="messageType" value="text/plain" scope="axis2"/><respond/>"#;
+        format!(r#"<proxy name="{name}"><target><inSequence>{flow}</inSequence></target>{more}</proxy>"#)
+    };
+    let lax = r#"<parameter name="disableOperationValidation">true</parameter>"#;
+    let published = format!("<publishWSDL>{WSDL}</publishWSDL>");
+    let beside =
+        [proxy("P", &published), proxy("Lax", &format!("{published}{lax}")), proxy("None", "")].concat();
+    let tested = configured(&place.0, "<drop/>", &beside, false);
+    let envelope = |body: &str| {
+        format!(
+            r#"<e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/"><e:Body>{body}</e:Body></e:Envelope>"#
+        )
+    };
+    let (by_name, none) = (envelope(r#"<Tell xmlns="urn:x"/>"#), envelope(r#"<Other xmlns="urn:t"/>"#));
+    let by_element = envelope(r#"<In xmlns="urn:t"/>"#);
+    for (path, action, body, expected) in [
+        ("P", Some("\"urn:act\""), by_name.as_str(), "Op"),
+        ("P", Some("Tell"), &by_element, "Tell"),
+        ("P", Some("\"\""), &by_element, "Op"),
+        ("P", Some("\"\""), &by_name, "Tell"),
+        ("Lax", Some("urn:act"), &none, "Op"),
+        ("Lax", Some("urn:other"), &none, "mediate"),
+        ("None", Some("urn:act"), &none, "mediate"),
+        // A client without SOAP says it in the path.
+        ("P/Tell?a=b", None, "<a/>", "Tell"),
+        ("P/tell", None, "<a/>", "mediate"),
+        ("P", None, "<a/>", "mediate"),
+    ] {
+        let mut headers = vec![("Content-Type", "text/xml")];
+        headers.extend(action.map(|action| ("SOAPAction", action)));
+        let answer = tested.ask("POST", &format!("/services/{path}"), &headers, body);
+        assert_eq!((answer.status, answer.body.as_str()), (200, expected), "{path} {action:?} {body}");
+    }
 }

@@ -288,6 +288,16 @@ impl Registry {
         crate::properties(&String::from_utf8_lossy(&text.bytes)).remove(name)
     }
 
+    /// Whether a resource is text: `.metadata/NAME.meta` beside it names no media type, or `text/plain`.
+    pub fn is_text(&self, key: &str) -> bool {
+        let (directory, name) = key.rfind(['/', ':']).map_or(("", key), |at| key.split_at(at + 1));
+        let Some(found) = self.read(&format!("{directory}.metadata/{name}.meta")).ok().flatten() else {
+            return true;
+        };
+        let media_type = crate::properties(&String::from_utf8_lossy(&found.bytes)).remove("mediaType");
+        media_type.is_none_or(|media_type| matches!(media_type.trim(), "" | "text/plain"))
+    }
+
     /// The content of a resource; `None` when there is none (or a directory). As long as the file is the same one, so are
     /// the bytes.
     ///

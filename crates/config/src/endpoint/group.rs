@@ -37,6 +37,8 @@ pub enum Algorithm {
     WeightedRoundRobin,
     /// In turn by weight, the least busy first.
     WeightedLeastConnections,
+    /// Any that is ready.
+    Random,
     /// A class of the user.
     Class(String),
 }
@@ -348,6 +350,7 @@ fn algorithm(element: &Element, diagnostics: &mut Diagnostics) -> Algorithm {
             "RoundRobin" => Algorithm::RoundRobin,
             "WeightedRoundRobin" => Algorithm::WeightedRoundRobin,
             "WeightedRRLCAlgorithm" => Algorithm::WeightedLeastConnections,
+            "RandomAlgorithm" => Algorithm::Random,
             _ => Algorithm::Class(class.value),
         },
     }

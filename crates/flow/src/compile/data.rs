@@ -5,6 +5,7 @@ use crate::runtime::artifacts::Proxy;
 use crate::runtime::data::DataService;
 use crate::runtime::plan::{List, Planned};
 use crate::runtime::reference::SequenceRef;
+use crate::wsdl::contract::Contract;
 use crate::wsdl::{self, Wsdl};
 use std::sync::Arc;
 use xml::Document;
@@ -50,7 +51,14 @@ pub(super) fn compile(
         in_sequence: Some(SequenceRef::Known(id)),
         out_sequence: None,
         fault_sequence: None,
-        wsdl: Wsdl { document, ports, ..Wsdl::default() },
+        // What it does not have is answered by the service itself.
+        wsdl: Wsdl {
+            contract: document.as_ref().and_then(Contract::of),
+            lax: true,
+            document,
+            ports,
+            ..Wsdl::default()
+        },
         inbound_only: false,
         source: None,
         hidden: false,

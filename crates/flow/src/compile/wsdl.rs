@@ -1,7 +1,9 @@
 //! What a proxy service publishes of itself.
 
 use super::Compiler;
-use crate::wsdl::{Operations, Wsdl, ports, references, without_policies};
+use crate::wsdl::bindings::regenerate;
+use crate::wsdl::contract::Contract;
+use crate::wsdl::{Wsdl, ports, references, without_policies};
 use config::{PublishWsdl, WsdlSource};
 use diagnostics::{Diagnostic, Span};
 use xml::Document;
@@ -84,19 +86,25 @@ fn of(
                 without_policies(&mut document);
                 imports.iter_mut().for_each(|(_, bytes)| strip(bytes));
             }
-            let lax = is_set(proxy, "disableOperationValidation");
-            let operations = if lax { None } else { Operations::of(&document) };
+            let contract = Contract::of(&document);
+            let ports = ports(&document);
+            let bindings = match &contract {
+                Some(contract) if !is_set(proxy, "useOriginalwsdl") => {
+                    regenerate(&mut document, contract, &proxy.name.value)
+                }
+                _ => Vec::new(),
+            };
             let keeps_addresses = proxy
                 .parameter("modifyUserWSDLPortAddress")
                 .is_some_and(|text| text.trim().eq_ignore_ascii_case("false"));
-            let absolute = is_set(proxy, "showAbsoluteSchemaURL") || is_set(proxy, "showProxySchemaURL");
-            let ports = ports(&document);
             Wsdl {
                 document: Some(document),
+                bindings,
                 imports,
-                operations,
+                contract,
+                lax: is_set(proxy, "disableOperationValidation"),
                 keeps_addresses,
-                absolute,
+                absolute: is_set(proxy, "showAbsoluteSchemaURL") || is_set(proxy, "showProxySchemaURL"),
                 ports,
                 inactive: false,
             }

@@ -6,6 +6,7 @@ use crate::http::access::{AccessLog, Accounted, Recorder};
 use crate::http::respond::{busy, left_out, not_let_in, refused, response, soap_fault, text, unanswered};
 use crate::http::rooms::Rooms;
 use crate::http::websocket::Told;
+use crate::http::wsdl::Asked;
 use crate::http::{callback, guard, inbound, local, routing};
 use crate::runtime::context::{Context, Owner};
 use crate::runtime::exchange::Awaited;
@@ -338,7 +339,7 @@ fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
             && let Some((index, length)) = find_proxy(plan, rest)
         {
             let service_length = start + "/services/".len() + length;
-            return proxy_route(plan, inbound, index, service_length);
+            return proxy_route(plan, services, inbound, index, service_length);
         }
         if rest.strip_prefix('/').is_some_and(|rest| callback::is_address(services, rest)) {
             return Route::Callback;
@@ -349,7 +350,7 @@ fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
         && let Some((index, length)) = find_proxy(plan, rest)
         && may_have_tables(plan, index, &rest[..length])
     {
-        return proxy_route(plan, inbound, index, start + "/odata/".len() + length);
+        return proxy_route(plan, services, inbound, index, start + "/odata/".len() + length);
     }
     if target == "/favicon.ico" {
         return Route::Answer(Response::empty(404));
@@ -390,7 +391,13 @@ pub(super) fn find_proxy(plan: &Plan, rest: &str) -> Option<(usize, usize)> {
     }
 }
 
-fn proxy_route(plan: &Plan, inbound: &Inbound, index: usize, service_length: usize) -> Route {
+fn proxy_route(
+    plan: &Plan,
+    services: &Services,
+    inbound: &Inbound,
+    index: usize,
+    service_length: usize,
+) -> Route {
     let Some(proxy) = plan.proxies.get(index) else {
         let faulty = plan.left_out.proxies.get(index - plan.proxies.len());
         return Route::Answer(left_out(plan, inbound, faulty));
@@ -411,7 +418,7 @@ fn proxy_route(plan: &Plan, inbound: &Inbound, index: usize, service_length: usi
     }
     if inbound.method == Method::Get
         && let Some(query) = inbound.query()
-        && let Some(response) = proxy.wsdl.answer(query, &proxy.name, inbound)
+        && let Some(response) = proxy.wsdl.answer(query, proxy, inbound, services.listening.get())
     {
         return Route::Answer(response);
     }
@@ -432,9 +439,10 @@ async fn serve(context: &mut Context, plan: &Plan) -> Response {
             if let Client::Soap(version) = context.inbound.client
                 && !stage::are_sealed(&proxy.stages)
             {
-                match proxy.wsdl.accepts(context).await {
-                    Ok(true) => {}
-                    Ok(false) => {
+                match proxy.wsdl.asked(context).await {
+                    Ok(Asked::Operation(operation)) => context.attach(operation),
+                    Ok(Asked::Anything) => {}
+                    Ok(Asked::Unknown) => {
                         let action = context.soap_action().unwrap_or_default();
                         let reason = format!(
                             "The endpoint reference (EPR) for the Operation not found is {} and the WSA Action = {action}",
@@ -447,6 +455,8 @@ async fn serve(context: &mut Context, plan: &Plan) -> Response {
                         return unanswered(context, None);
                     }
                 }
+            } else if let Some(operation) = proxy.wsdl.asked_by_path(&context.inbound) {
+                context.attach(Arc::clone(operation));
             }
             for (name, value) in &proxy.properties {
                 context.properties.set(Arc::clone(name), value.clone());

@@ -15,3 +15,5 @@ mod rooms;
 mod routing;
 mod websocket;
 mod wsdl;
+
+pub(crate) use wsdl::Addresses;

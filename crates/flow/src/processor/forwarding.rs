@@ -83,7 +83,7 @@ impl Forwarding {
                 Code::Number(number) => Value::Integer((*number).into()),
                 Code::Word(word) => Value::from(word.as_str()),
             };
-            note_failure(&mut context, Some(code), &fault.message);
+            note_failure(&mut context, true, code, &fault.message);
             if !one_way {
                 work.told(context.branch(), self.fault.as_ref()).await;
             }
@@ -95,9 +95,9 @@ impl Forwarding {
         let status = context.status.unwrap_or_default();
         if !(200..300).contains(&status) && !self.accepted.contains(&status) {
             let why = format!("the endpoint answered with status {status}");
-            // Those that a blocking call takes for failures have a code; others are answers.
-            let code = Refusals::of(&context).contains(status).then(|| Value::Integer(status.into()));
-            note_failure(&mut context, code, &why);
+            // Those that a blocking call takes for failures are failures of the sender; others are answers.
+            let refused = Refusals::of(&context).contains(status);
+            note_failure(&mut context, refused, Value::Integer(status.into()), &why);
             if !one_way {
                 work.told(context.branch(), self.fault.as_ref()).await;
             }
@@ -148,14 +148,12 @@ impl Forwarding {
     }
 }
 
-/// What the fault sequence and the deactivate sequence know of a failure. `code`: what the sender failed with.
-fn note_failure(context: &mut Context, code: Option<Value>, why: &str) {
-    let failed = if code.is_some() { "true" } else { "false" };
+/// What the fault sequence and the deactivate sequence know of a failure. `by_sender`: nothing was sent, or what came back is
+/// no answer for a blocking call either.
+fn note_failure(context: &mut Context, by_sender: bool, code: Value, why: &str) {
     let properties = &mut context.properties;
-    properties.set("blocking.sender.error", Value::from(failed));
-    if let Some(code) = code {
-        properties.set("ERROR_CODE", code);
-    }
+    properties.set("blocking.sender.error", Value::from(if by_sender { "true" } else { "false" }));
+    properties.set("ERROR_CODE", code);
     for name in ["ERROR_MESSAGE", "ERROR_DETAIL"] {
         if properties.get(name).is_none() {
             properties.set(name, Value::from(why));

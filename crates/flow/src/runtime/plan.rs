@@ -423,13 +423,23 @@ impl Plan {
         }
     }
 
-    /// A registry resource as text; of `KEY@NAME` the property of that name.
+    /// A registry resource as text, whose lines end with `\n` and whose last line with nothing, as in WSO2; of `KEY@NAME` the
+    /// property of that name.
     pub fn registry_text(&self, key: &str) -> Option<String> {
         if let Some((key, name)) = key.split_once('@') {
             return self.registry_property(key, name);
         }
         let bytes = self.resource_bytes(key)?;
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        let text = String::from_utf8_lossy(&bytes);
+        let is_plain = !text.ends_with('\n') && !text.contains('\r');
+        if is_plain || !self.registry.is_text(key) {
+            return Some(text.into_owned());
+        }
+        let mut text = text.replace("\r\n", "\n").replace('\r', "\n");
+        if text.ends_with('\n') {
+            text.pop();
+        }
+        Some(text)
     }
 
     /// A property of a registry resource or collection.

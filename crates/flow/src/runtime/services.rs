@@ -60,8 +60,19 @@ pub struct Shared {
     pub observers: Observers,
     /// The time, for tasks and whatever else is due at times of the calendar.
     pub clock: Clock,
+    /// The ports that the bus listens on, once it does.
+    pub listening: OnceLock<Listening>,
     /// Serves requests to services of this bus that come over no connection; the HTTP side sets it.
     pub(crate) local: OnceLock<LocalServices>,
+}
+
+/// The ports of the listeners of the bus.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Listening {
+    /// For http.
+    pub http: Option<u16>,
+    /// For https.
+    pub https: Option<u16>,
 }
 
 /// Settings of the engine, with their defaults.
@@ -309,6 +320,7 @@ impl Shared {
             states: Default::default(),
             observers: Default::default(),
             clock: Default::default(),
+            listening: OnceLock::new(),
             local: OnceLock::new(),
         }
     }

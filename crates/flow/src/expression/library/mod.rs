@@ -9,6 +9,7 @@ use crate::runtime::context::Context;
 use crate::runtime::mediator::Parameter;
 use crate::state::lock;
 use crate::text::header_text;
+use crate::wsdl::contract::Operation;
 use ::expression::{DatePattern, Moment};
 use config::Scope as Namespaces;
 use message::{Envelope, Properties, SoapVersion, Value, XmlValue};
@@ -171,8 +172,11 @@ const SPECIAL: &[(&str, Special)] = &[
         if fault { "TRUE".to_owned() } else { String::new() }
     }),
     ("MESSAGE_FORMAT", |host| host.message_format().to_owned()),
-    // Services here have the one operation that WSO2 gives those without a WSDL.
-    ("OperationName", |_| "mediate".to_owned()),
+    // Services without a WSDL have the one operation that WSO2 gives them.
+    ("OperationName", |host| match host.context.attached::<Operation>() {
+        Some(operation) => operation.name.clone(),
+        None => "mediate".to_owned(),
+    }),
     ("OperationNamespace", |_| String::new()),
 ];
 

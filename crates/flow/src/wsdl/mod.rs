@@ -1,6 +1,21 @@
-//! The WSDL of a proxy service, as it was published: its documents, and what clients may ask for by it.
+//! The WSDL of a proxy service: its documents, what clients may ask for by it, and what the bus makes of it.
+//!
+//! The bindings and ports that are published are those of this server ([`bindings`]), unless the author's document is
+//! wanted as it is. A description in WSDL 2.0 is made of the same contract ([`description`]).
 
+pub(crate) mod bindings;
+pub(crate) mod contract;
+pub(crate) mod description;
+
+use bindings::Binding;
+use contract::Contract;
 use xml::{Document, NodeId, NodeKind};
+
+/// The namespace of WSDL 1.1.
+pub(crate) const WSDL_1: &str = "http://schemas.xmlsoap.org/wsdl/";
+
+/// The namespace of WSDL 2.0.
+pub(crate) const WSDL_2: &str = "http://www.w3.org/ns/wsdl";
 
 /// Namespaces of the `address` elements that are rewritten to this server.
 pub(crate) const ADDRESSES: &[&str] = &[
@@ -13,11 +28,15 @@ pub(crate) const ADDRESSES: &[&str] = &[
 #[derive(Debug, Default)]
 pub struct Wsdl {
     pub(crate) document: Option<Document>,
+    /// The bindings that the bus has made for the document, which has no ports then; none: it is published with its own.
+    pub(crate) bindings: Vec<Binding>,
     /// `(location, text)` of imported documents.
     pub(crate) imports: Vec<(String, Vec<u8>)>,
-    /// What a SOAP client may ask for; `None`: anything.
-    pub(crate) operations: Option<Operations>,
-    /// The addresses in it stay as they are (`modifyUserWSDLPortAddress` is false).
+    /// What a client may ask for; `None`: that cannot be told.
+    pub(crate) contract: Option<Contract>,
+    /// A client may ask for something else (`disableOperationValidation`).
+    pub(crate) lax: bool,
+    /// The addresses in the author's document stay as they are (`modifyUserWSDLPortAddress` is false).
     pub(crate) keeps_addresses: bool,
     /// References to imported documents are whole URLs (`showAbsoluteSchemaURL`, `showProxySchemaURL`).
     pub(crate) absolute: bool,
@@ -25,54 +44,6 @@ pub struct Wsdl {
     pub(crate) ports: Vec<String>,
     /// It cannot be read, and `enablePublishWSDLSafeMode` says that the service is inactive then.
     pub(crate) inactive: bool,
-}
-
-/// The operations of a published WSDL 1.1.
-#[derive(Debug, Default)]
-pub(crate) struct Operations {
-    pub(crate) names: Vec<String>,
-    /// Those of them that give no answer.
-    pub(crate) one_way: Vec<String>,
-    pub(crate) actions: Vec<String>,
-    /// Expanded names of the elements that requests carry.
-    pub(crate) elements: Vec<(String, String)>,
-}
-
-impl Operations {
-    /// Those of a document; `None` where it has none that can be told (WSDL 2.0, everything imported).
-    pub(crate) fn of(document: &Document) -> Option<Operations> {
-        const WSDL: &str = "http://schemas.xmlsoap.org/wsdl/";
-        let mut found = Operations::default();
-        let named = |node: NodeId, local: &str| {
-            document.kind(node) == NodeKind::Element
-                && document.local(node) == local
-                && document.namespace(node) == WSDL
-        };
-        let expand = |node: NodeId, name: &str| match name.split_once(':') {
-            Some((prefix, local)) => {
-                (document.lookup_prefix(node, prefix).unwrap_or("").to_owned(), local.to_owned())
-            }
-            None => (document.lookup_prefix(node, "").unwrap_or("").to_owned(), name.to_owned()),
-        };
-        for node in document.descendants(Document::ROOT) {
-            let text = |name: &str| document.attribute(node, "", name).map(str::to_owned);
-            if named(node, "operation")
-                && document.parent(node).is_some_and(|parent| named(parent, "portType"))
-            {
-                found.names.extend(text("name"));
-                if !document.children(node).any(|child| named(child, "output")) {
-                    found.one_way.extend(text("name"));
-                }
-            } else if document.local(node) == "operation" && ADDRESSES.contains(&document.namespace(node)) {
-                found.actions.extend(text("soapAction").filter(|action| !action.is_empty()));
-            } else if named(node, "part")
-                && let Some(element) = text("element")
-            {
-                found.elements.push(expand(node, &element));
-            }
-        }
-        (!found.names.is_empty()).then_some(found)
-    }
 }
 
 /// The names of the ports of a WSDL 1.1, and of the endpoints of a WSDL 2.0.
