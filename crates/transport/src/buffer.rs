@@ -97,8 +97,8 @@ impl Buffer {
 
     /// Where to receive into: never empty. `size` is the usual size of storage; it grows beyond only when full
     /// of bytes that nobody consumes. `large`: much is to come, so fewer and larger reads are worth more storage,
-    /// as far as the budget goes.
-    pub(crate) fn room(&mut self, size: usize, large: bool) -> &mut [u8] {
+    /// as far as the budget goes. `left`: so many bytes of the message are still to come, as far as that is known.
+    pub(crate) fn room(&mut self, size: usize, large: bool, left: u64) -> &mut [u8] {
         if self.bytes.is_empty() {
             self.large = if large && size < LARGE { Large::take() } else { None };
             self.bytes = take(if self.large.is_some() { LARGE } else { size.max(512) });
@@ -108,11 +108,27 @@ impl Buffer {
         } else if self.end == self.bytes.len() {
             self.compact();
             if self.end == self.bytes.len() {
-                let larger = self.bytes.len() * 2;
-                self.bytes.resize(larger, 0);
+                self.grow(size, left);
             }
         }
         &mut self.bytes[self.end..]
+    }
+
+    /// At least doubles. A message whose length is known has all of its room at once, and is not copied from size to size; what its sender
+    /// only says of it counts up to some times what has come.
+    fn grow(&mut self, size: usize, left: u64) {
+        let full = self.bytes.len();
+        let whole = usize::try_from(left).unwrap_or(usize::MAX).saturating_add(full).saturating_add(size);
+        let larger = match whole <= KEEP_SIZE {
+            // Few sizes, so that storage which is kept finds another use.
+            true => full * whole.div_ceil(full).next_power_of_two(),
+            false => whole,
+        };
+        let larger = larger.min(full * TRUST).max(full * 2);
+        // Fresh memory is zero already.
+        let mut bytes = vec![0; larger];
+        bytes[..full].copy_from_slice(&self.bytes);
+        give(std::mem::replace(&mut self.bytes, bytes));
     }
 
     /// `n` bytes were received into [`room`](Buffer::room).
@@ -146,6 +162,8 @@ impl Drop for Buffer {
     }
 }
 
+/// Storage grows by this factor at most at a time.
+const TRUST: usize = 8;
 /// Size of storage for long bodies.
 const LARGE: usize = 128 * 1024;
 /// So many in the process at a time (32 MiB); beyond, long bodies go through storage of the usual size.
@@ -207,7 +225,7 @@ mod tests {
     use super::*;
 
     fn receive(b: &mut Buffer, bytes: &[u8]) {
-        let room = b.room(512, false);
+        let room = b.room(512, false, 0);
         room[..bytes.len()].copy_from_slice(bytes);
         b.received(bytes.len());
     }
@@ -238,18 +256,18 @@ mod tests {
     fn large_storage_is_given_back_whatever_its_size_became() {
         for _ in 0..2 * LARGE_AT_MOST {
             let mut b = Buffer::default();
-            assert_eq!(b.room(512, true).len(), LARGE);
+            assert_eq!(b.room(512, true, 0).len(), LARGE);
             b.received(LARGE);
             b.decode(LARGE);
-            assert_eq!(b.room(512, true).len(), LARGE);
+            assert_eq!(b.room(512, true, 0).len(), LARGE);
         }
         // One that grew to that very size was never taken from them.
         let mut b = Buffer::default();
         let mut full = 512;
-        b.room(512, false);
+        b.room(512, false, 0);
         b.received(512);
         while full < LARGE {
-            let more = b.room(512, false).len();
+            let more = b.room(512, false, 0).len();
             b.received(more);
             full += more;
         }
@@ -265,8 +283,8 @@ mod tests {
             let mut b = Buffer::default();
             let mut full = 0;
             while full < wire {
-                let n = b.room(512, false).len().min(wire - full);
-                b.room(512, false)[..n].fill(full as u8);
+                let n = b.room(512, false, 0).len().min(wire - full);
+                b.room(512, false, 0)[..n].fill(full as u8);
                 b.received(n);
                 b.decode(n);
                 full += n;
@@ -281,7 +299,7 @@ mod tests {
         }
         // Bytes behind the body belong to the next message.
         let mut b = Buffer::default();
-        b.room(4 * LARGE, false);
+        b.room(4 * LARGE, false, 0);
         b.received(300_000);
         b.decode(200_000);
         assert_eq!(b.take_entity().len(), 200_000);
@@ -294,10 +312,32 @@ mod tests {
         receive(&mut b, &[1; 512]);
         b.decode(256);
         b.consume(200);
-        assert_eq!(b.room(512, false).len(), 200);
+        assert_eq!(b.room(512, false, 0).len(), 200);
         receive(&mut b, &[2; 200]);
         assert!(!b.has_room(512));
-        assert_eq!(b.room(512, false).len(), 512);
+        assert_eq!(b.room(512, false, 0).len(), 512);
         assert_eq!((b.entity().len(), b.wire().len()), (56, 456));
+    }
+
+    #[test]
+    fn a_message_of_known_length_has_its_room_at_once() {
+        let endless = 1 << 60;
+        for (usual, left, larger) in [
+            (512, 0, 1024),
+            (512, 1, 2048),
+            (512, 1000, 2048),
+            (512, 3072, 4096),
+            (512, 5000, 4096),
+            (512, endless, 4096),
+            (LARGE, 1 << 19, 2 * LARGE + (1 << 19)),
+            (LARGE, endless, 8 * LARGE),
+        ] {
+            let mut b = Buffer::default();
+            b.room(usual, false, left).fill(7);
+            b.received(usual);
+            b.decode(usual);
+            assert_eq!(b.room(usual, false, left).len(), larger - usual, "{left}");
+            assert!(b.entity().len() == usual && b.entity().iter().all(|&byte| byte == 7));
+        }
     }
 }

@@ -503,10 +503,10 @@ impl Incoming {
         if self.ended {
             return Poll::Ready(Ok(0));
         }
-        let large = match self.state {
-            State::Exact(left) => left > self.buffer_size as u64,
-            State::Chunked(_) | State::UntilClose => self.filled,
-            State::Head | State::Done => false,
+        let (large, left) = match self.state {
+            State::Exact(left) => (left > self.buffer_size as u64, left),
+            State::Chunked(_) | State::UntilClose => (self.filled, 0),
+            State::Head | State::Done => (false, 0),
         };
         self.buffer.prefer(large);
         if !self.buffer.has_storage() && !self.half.may_read() {
@@ -515,7 +515,7 @@ impl Incoming {
         self.watched = false;
         // A peer that sends as fast as this reads must leave the other connections their turns.
         let turn = if self.filled { Some(ready!(coop::poll_proceed(cx))) } else { None };
-        let room = self.buffer.room(self.buffer_size, large);
+        let room = self.buffer.room(self.buffer_size, large, left);
         let size = room.len();
         match self.half.poll_read(cx, room) {
             Poll::Ready(Ok(n)) => {

@@ -30,7 +30,7 @@ pub fn chunks(wire: &[u8], piece: usize) -> Result<(Vec<u8>, usize, bool), &'sta
     let (mut buffer, mut state, mut out) = (Buffer::default(), Chunks::Size, Vec::new());
     for mut part in wire.chunks(piece.max(1)) {
         while !part.is_empty() {
-            let room = buffer.room(512, false);
+            let room = buffer.room(512, false, 0);
             let length = room.len().min(part.len());
             room[..length].copy_from_slice(&part[..length]);
             buffer.received(length);

@@ -118,7 +118,7 @@ mod tests {
         for part in wire.chunks(piece) {
             let mut part = part;
             while !part.is_empty() {
-                let room = buffer.room(512, false);
+                let room = buffer.room(512, false, 0);
                 let n = room.len().min(part.len());
                 room[..n].copy_from_slice(&part[..n]);
                 buffer.received(n);
