@@ -1,8 +1,9 @@
-"""The paths that a message takes most: passed on, and routed by a header, a SOAP header, the body."""
+"""The paths that a message takes most: passed on by an endpoint or by sequences, and routed by a header, a SOAP header, the body."""
 
 CONFIG = """<definitions xmlns="http://ws.apache.org/ns/synapse">
 <endpoint name="Echo"><address uri="http://127.0.0.1:{backend}/services/EchoService"/></endpoint>
 <proxy name="Direct"><target endpoint="Echo"/></proxy>
+<proxy name="Sequences"><target><inSequence><send><endpoint key="Echo"/></send></inSequence><outSequence><send/></outSequence></target></proxy>
 <proxy name="Header"><target><inSequence><filter source="$trp:X-Route" regex="echo"><then><send><endpoint key="Echo"/></send></then>
   <else><drop/></else></filter></inSequence><outSequence><send/></outSequence></target></proxy>
 <proxy name="Soap"><target><inSequence><filter xmlns:s="http://schemas.xmlsoap.org/soap/envelope/" xmlns:r="http://someuri"

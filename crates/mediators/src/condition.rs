@@ -3,6 +3,7 @@
 use crate::address::{PARTS, Part, Parts};
 use config::Element;
 use flow::{Attribute, Compiler, Context, Expression, Fault, Need, Pattern, Values};
+use message::Value;
 
 /// What a route or a rule depends on.
 pub(crate) enum Condition {
@@ -74,10 +75,12 @@ impl Condition {
             }
             Condition::Not(condition) => !condition.holds(context, url)?,
             Condition::Match(source, pattern) => {
-                source.value(context, url)?.map_or(Ok(false), |value| pattern.matches(&value))?
+                let matches = |value: Option<&str>| value.map_or(Ok(false), |value| pattern.matches(value));
+                source.with_value(context, url, matches)??
             }
             Condition::Equal(source, wanted) => {
-                source.value(context, url)?.is_some_and(|value| same_letters(&value, wanted))
+                let is_wanted = |value: Option<&str>| value.is_some_and(|value| same_letters(value, wanted));
+                source.with_value(context, url, is_wanted)?
             }
             Condition::Truth(expression) => expression.boolean(context)?,
         })
@@ -181,17 +184,30 @@ pub(crate) fn needs<T>(element: &Element, what: &str, compiler: &mut Compiler<'_
 }
 
 impl Source {
-    fn value(&self, context: &mut Context, url: &str) -> Result<Option<String>, Fault> {
+    /// What `then` makes of the value, which is lent where it lies in the message.
+    fn with_value<T>(
+        &self,
+        context: &mut Context,
+        url: &str,
+        then: impl FnOnce(Option<&str>) -> T,
+    ) -> Result<T, Fault> {
         Ok(match self {
-            Source::Header(name) => context.headers.get_bytes(name).map(flow::header_text),
-            Source::Property(name) => context.properties.get(name).map(ToString::to_string),
-            Source::Expression(expression) => return expression.string(context),
+            Source::Header(name) => match context.headers.get(name) {
+                Some(text) => then(Some(text)),
+                None => then(context.headers.get_bytes(name).map(flow::header_text).as_deref()),
+            },
+            Source::Property(name) => match context.properties.get(name) {
+                Some(Value::String(text)) => then(Some(text)),
+                value => then(value.map(ToString::to_string).as_deref()),
+            },
+            Source::Expression(expression) => return expression.with_string(context, then),
             Source::Parameter(name) => {
                 let query = Parts::of(url).query.unwrap_or_default();
-                message::form::pairs(query).into_iter().find(|(key, _)| key == name).map(|(_, value)| value)
+                let found = message::form::pairs(query).into_iter().find(|(key, _)| key == name);
+                then(found.map(|(_, value)| value).as_deref())
             }
-            Source::Url(Part::Whole) => Some(url.to_owned()),
-            Source::Url(part) => Parts::of(url).part(*part).map(str::to_owned),
+            Source::Url(Part::Whole) => then(Some(url)),
+            Source::Url(part) => then(Parts::of(url).part(*part)),
         })
     }
 }

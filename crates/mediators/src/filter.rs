@@ -112,6 +112,8 @@ struct Filter {
     condition: Condition,
     then: Branch,
     other: Branch,
+    /// What it needs is [`Need::Prefix`].
+    early: bool,
 }
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
@@ -159,7 +161,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         }
         then = Branch::Inline(compiler.list(element, "then of filter"));
     }
-    Some(Box::new(Filter { condition, then, other }))
+    let mut filter = Filter { condition, then, other, early: false };
+    filter.early = filter.need() == Need::Prefix;
+    Some(Box::new(filter))
 }
 
 impl Filter {
@@ -189,8 +193,8 @@ impl Filter {
         match &self.condition {
             Condition::Truth(expression) => expression.boolean(context),
             Condition::Match(expression, pattern) => {
-                let value = expression.string(context)?;
-                Ok(value.map_or(Ok(false), |value| pattern.matches(&value))?)
+                let matches = |value: Option<&str>| value.map_or(Ok(false), |value| pattern.matches(value));
+                Ok(expression.with_string(context, matches)??)
             }
         }
     }
@@ -225,7 +229,7 @@ impl Mediator for Filter {
     }
 
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
-        if self.need() != Need::Prefix {
+        if !self.early {
             return Step::Done(self.mediate(context));
         }
         // Most bodies have arrived with their head: then nothing waits.

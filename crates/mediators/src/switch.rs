@@ -65,6 +65,8 @@ struct Switch {
     /// Shared with compute threads.
     cases: Arc<[(Pattern, ListId)]>,
     default: Option<ListId>,
+    /// What it needs is [`Need::Prefix`].
+    early: bool,
 }
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
@@ -88,9 +90,11 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         let list = compiler.list(case, label);
         cases.extend(pattern.map(|pattern| (pattern, list)));
     }
+    let source = source?;
+    let early = source.early_need(Wanted::Text) == Need::Prefix;
     // A second one is reported with the other elements inside.
     let default = element.child("default").map(|default| compiler.list(default, "default of switch"));
-    Some(Box::new(Switch { source: source?, cases: cases.into(), default }))
+    Some(Box::new(Switch { source, cases: cases.into(), default, early }))
 }
 
 /// The list of the first case that matches.
@@ -136,7 +140,7 @@ impl Mediator for Switch {
     }
 
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
-        if self.need() != Need::Prefix {
+        if !self.early {
             return Step::Done(self.mediate(context));
         }
         match decide_now(&self.source, Wanted::Text, context) {
@@ -158,7 +162,7 @@ impl Mediator for Switch {
     }
 
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
-        self.choose(self.source.string(context)?.as_deref())
+        self.source.with_string(context, |value| self.choose(value))?
     }
 }
 

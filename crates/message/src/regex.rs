@@ -3,6 +3,9 @@
 //! Rewritten ([`translate`]) for the engine that runs them here. Those of XPath and of XML Schema are other languages, with
 //! homes of their own.
 
+mod plain;
+
+use self::plain::Plain;
 use meter::Stop;
 use meter::regex::{Failure, Regex};
 use std::fmt;
@@ -14,6 +17,8 @@ use std::sync::Arc;
 pub struct Pattern {
     source: Arc<str>,
     whole: Regex,
+    /// Answers for the engine whether a value matches.
+    plain: Option<Arc<Plain>>,
 }
 
 impl fmt::Debug for Pattern {
@@ -48,7 +53,8 @@ impl Pattern {
         let end = if inline.contains('x') { "\n" } else { "" };
         let source_here = rewritten(source, flags.contains('U'));
         let whole = build(&format!(r"\A(?:(?{inline}:{source_here}{end}))\z"))?;
-        Ok(Pattern { source: source.into(), whole })
+        let plain = if inline.is_empty() { Plain::of(&source_here).map(Arc::new) } else { None };
+        Ok(Pattern { source: source.into(), whole, plain })
     }
 
     /// The pattern as written.
@@ -66,7 +72,10 @@ impl Pattern {
     /// # Errors
     /// The run has to end before this is decided.
     pub fn matches(&self, value: &str) -> Result<bool, Stop> {
-        decided(self.whole.is_match(value))
+        match &self.plain {
+            Some(plain) => meter::spend_bytes(value.len()).map(|()| plain.is(value)),
+            None => decided(self.whole.is_match(value)),
+        }
     }
 
     /// The text of a group of a whole match: empty if the value does not match or the pattern has no such group, `None` if the group

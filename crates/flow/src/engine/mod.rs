@@ -249,6 +249,8 @@ async fn step(context: &mut Context, base: usize) -> Result<Option<Flow>, Fault>
         }
         match result {
             Ok(Flow::Next) => {}
+            // As whoever runs the steps would: most lists are entered by a step, and most of these go on here.
+            Ok(Flow::Enter(list)) => enter(context, list, Entry::default())?,
             Ok(flow) => return Ok(Some(flow)),
             Err(fault) => return Err(fault.at(planned.span)),
         }

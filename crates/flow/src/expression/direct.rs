@@ -64,9 +64,17 @@ impl Direct {
         }
     }
 
+    /// The value where it is a text that lies in the message; `None`: [`Direct::value`] tells what it is.
+    pub(crate) fn text<'c>(&self, context: &'c Context) -> Option<&'c str> {
+        if self.compared.is_none() { self.scope.text(context, &self.name) } else { None }
+    }
+
     /// The truth of a comparison; `None`: XPath has to be asked.
     pub(crate) fn boolean(&self, context: &Context) -> Option<bool> {
         let (literal, equal) = self.compared.as_ref()?;
+        if let Some(text) = self.scope.text(context, &self.name) {
+            return Some((*text == **literal) == *equal);
+        }
         match self.found(context)?? {
             Value::String(text) => Some((*text == **literal) == *equal),
             _ => None,
@@ -236,11 +244,43 @@ mod tests {
                     (
                         format!("{:?}", expression.value(context).ok()),
                         expression.string(context).ok(),
+                        expression.with_string(context, |text| text.map(str::to_owned)).ok(),
                         expression.boolean(context).ok(),
                     )
                 };
                 assert!(Direct::of(text).is_some() && Direct::of(&format!("({text})")).is_none());
                 assert_eq!(both(&short, &mut context), both(&long, &mut context), "{text} of {value:?}");
+            }
+        }
+    }
+
+    /// Headers are lent where they are UTF-8 and no step has said something else.
+    #[test]
+    fn what_is_lent_is_what_is_copied() {
+        let registry = testing::registry(Vec::new());
+        let tested = testing::main(&registry, "");
+        let settings = Settings::default();
+        for text in [
+            "$trp:X-Route",
+            "$trp:content-type",
+            "$trp:X-Route = 'b'",
+            "get-property('transport', 'X-Route')",
+        ] {
+            let expression =
+                Expression::compile(text, &config::Scope::default(), diagnostics::Span::BUILT_IN, &settings)
+                    .expect("it compiles");
+            for header in [None, Some(&b"b"[..]), Some(b""), Some("é".as_bytes()), Some(b"caf\xe9")] {
+                for said in [None, Some("text/plain")] {
+                    let mut context = tested.context(&[("Content-Type", "text/xml")], "");
+                    if let Some(header) = header {
+                        context.headers.set("x-route", header);
+                    }
+                    if let Some(said) = said {
+                        context.set_header("Content-Type", said);
+                    }
+                    let lent = expression.with_string(&mut context, |text| text.map(str::to_owned)).ok();
+                    assert_eq!(lent, expression.string(&mut context).ok(), "{text}, {header:?}, {said:?}");
+                }
             }
         }
     }

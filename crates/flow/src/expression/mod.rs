@@ -394,6 +394,23 @@ impl Expression {
         }))
     }
 
+    /// What `then` makes of the string of [`Expression::string`]. A text that lies in the message is lent, not copied.
+    ///
+    /// # Errors
+    /// As [`Expression::string`].
+    pub fn with_string<T>(
+        &self,
+        context: &mut Context,
+        then: impl FnOnce(Option<&str>) -> T,
+    ) -> Result<T, Fault> {
+        if let Kind::XPath(xpath) = &self.kind
+            && let Some(text) = xpath.direct.as_ref().and_then(|direct| direct.text(context))
+        {
+            return Ok(then(Some(text)));
+        }
+        Ok(then(self.string(context)?.as_deref()))
+    }
+
     /// The truth of a condition: XPath `boolean()`; `json-eval` and `${…}` only if the text is `true`.
     ///
     /// # Errors

@@ -214,7 +214,7 @@ fn a_selection_that_is_stopped_is_no_empty_one() {
     let none = || Err(stopped.clone());
     assert_eq!(found, (Some(stopped.clone()), Err(stopped.clone()), Some(stopped.clone()), [none(), none()]));
     assert_eq!((root[7]["id"].clone(), path.pointers(&root).map(|all| all.len())), (json!(7), Ok(1000)));
-    let by_pattern = JsonPath::compile("$[?(@.id =~ /1.*/)]", Dialect::Jayway).expect("valid path");
+    let by_pattern = JsonPath::compile("$[?(@.id =~ /[0-9].*/)]", Dialect::Jayway).expect("valid path");
     let long = json!([{ "id": "1".repeat(20_000) }]);
     let (found, _) = meter::inline(1000, || by_pattern.select(&long).failure);
     assert_eq!(found, Some(stopped));

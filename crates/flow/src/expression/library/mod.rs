@@ -105,6 +105,18 @@ impl Scope {
             Scope::Trace => None,
         }
     }
+
+    /// A property of the scope that lies in the message as a text. `None`: [`Scope::get`] tells whether it is there, and what it is.
+    pub(crate) fn text<'c>(self, context: &'c Context, name: &str) -> Option<&'c str> {
+        match self {
+            Scope::Default => context.properties.get(name)?.as_str(),
+            Scope::Axis2 => context.axis2.get(name)?.as_str(),
+            Scope::Axis2Client => context.client.get(name)?.as_str(),
+            Scope::Variable => context.variables.get(name)?.as_str(),
+            Scope::Transport if context.said_type.is_none() => context.headers.get(name),
+            _ => None,
+        }
+    }
 }
 
 /// System properties that flows have set: those of a Java process, which has its own beside the environment.
