@@ -49,6 +49,22 @@ fn the_ready_line_says_where_it_serves() {
     assert_eq!(bus.wait(), Some(0));
 }
 
+/// Not one, also not among the first pages that the allocator touched. (Where the system gives them unasked, those may be.)
+#[test]
+#[cfg(target_os = "linux")]
+fn a_bus_has_no_huge_pages() {
+    if std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
+        .is_ok_and(|enabled| enabled.contains("[always]"))
+    {
+        eprintln!("notice: this system gives huge pages unasked: not tested that a bus asks for none");
+        return;
+    }
+    let bus = Process::run(&configuration("run-pages", &version(1)), &[]);
+    let maps = std::fs::read_to_string(format!("/proc/{}/smaps", bus.id())).unwrap();
+    let huge: Vec<_> = maps.lines().filter(|line| line.starts_with("AnonHugePages:")).collect();
+    assert!(!huge.is_empty() && huge.iter().all(|line| line.ends_with(" 0 kB")), "{huge:?}");
+}
+
 #[test]
 fn https_has_a_certificate_of_its_own() {
     let bus = Process::run(&configuration("run-https", &version(1)), &["--https", "127.0.0.1:0"]);

@@ -42,8 +42,8 @@ pub struct Args {
 
 /// Runs the verb.
 pub fn run(args: Args) -> ExitCode {
-    // Huge pages save no time that could be measured and cost memory: 5 MiB idle, half as much again under load (docs/performance.md). If the
-    // system refuses, they stay.
+    // Huge pages save no time that could be measured and cost memory: 5 MiB idle, half as much again under load (docs/performance.md). The
+    // allocator asks for none (`no_thp` in Cargo.toml); this is for systems that give them unasked. If the system refuses, they stay.
     let _ = rustix::thread::disable_transparent_huge_pages(true);
     let settings = match Settings::load(&args.path, args.config.as_deref(), &args.set) {
         Ok(settings) => settings,
