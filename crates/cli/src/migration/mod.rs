@@ -288,7 +288,7 @@ impl Report {
     fn data_source(&self, written: &config::Written, found: &[&Diagnostic], sources: &SourceMap) -> Artifact {
         let named = format!("`{}`", written.name);
         let about = |finding: &&&Diagnostic| {
-            finding.span().is_some_and(|span| holds(written.span, span)) || finding.message.contains(&named)
+            finding.span().is_some_and(|span| written.span.encloses(span)) || finding.message.contains(&named)
         };
         let reasons: Vec<Reason> = found
             .iter()
