@@ -392,23 +392,33 @@ fn told(context: &Context, status: u16, text: &str) -> Response {
                 .with("Content-Type", format!("{}; charset=UTF-8", version.media_type()))
         }
         Client::Rest => {
-            let is_json = context
-                .inbound
-                .content_type
-                .as_deref()
-                .is_some_and(|media_type| message::MediaType::parse(media_type).kind() == Kind::Json);
-            if is_json {
-                let mut json = String::from("{\"error\":");
-                message::json::write_string(text, &mut json);
-                json.push('}');
-                Response::new(status, Body::Bytes(json.into()))
-                    .with("Content-Type", "application/json; charset=UTF-8")
-            } else {
-                Response::new(status, Body::Bytes(format!("{text}\n").into()))
-                    .with("Content-Type", "text/plain; charset=UTF-8")
-            }
+            let sent = context.inbound.content_type.as_deref().map(|sent| MediaType::parse(sent).kind());
+            let (media_type, body) = match sent {
+                Some(Kind::Json) => {
+                    let mut json = String::from("{\"error\":");
+                    message::json::write_string(text, &mut json);
+                    json.push('}');
+                    ("application/json", json)
+                }
+                // As WSO2 writes faults for clients of XML that speak no SOAP.
+                Some(kind @ (Kind::Xml | Kind::Soap11)) => {
+                    let media_type = if kind == Kind::Xml { "application/xml" } else { "text/xml" };
+                    (media_type, element_of("Exception", text))
+                }
+                _ => ("text/plain", format!("{text}\n")),
+            };
+            Response::new(status, Body::Bytes(body.into()))
+                .with("Content-Type", format!("{media_type}; charset=UTF-8"))
         }
     }
+}
+
+/// An element in no namespace with a text.
+fn element_of(name: &str, text: &str) -> String {
+    let mut document = Document::new();
+    let element = document.append_element(Document::ROOT, "", "", name);
+    document.append_text(element, text);
+    xml::to_string(&document, element)
 }
 
 /// A value as a header or body text, for the dispatcher's own answers.
@@ -455,11 +465,8 @@ fn refused_with(status: u16, inbound: &Inbound, reason: &str) -> Response {
             ("application/json", fault.to_string())
         }
         other => {
-            let mut document = Document::new();
-            let element = document.append_element(Document::ROOT, "", "", "faultstring");
-            document.append_text(element, reason);
             let media_type = if other == Some(Kind::Soap11) { "text/xml" } else { "application/xml" };
-            (media_type, xml::to_string(&document, element))
+            (media_type, element_of("faultstring", reason))
         }
     };
     Response::new(status, Body::Bytes(body.into()))
