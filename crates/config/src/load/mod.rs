@@ -1,21 +1,21 @@
 //! Files -> [`Configuration`]. A faulty artifact is reported and left out, the others stay.
 
+mod archives;
+mod names;
+
 use crate::artifacts::{
     Api, DataService, DataSource, EventSource, Import, InboundEndpoint, LocalEntry, MessageProcessor,
     MessageStore, PriorityExecutor, Proxy, Reading, Registry, Sequence, SequenceTemplate, Task, TaskManager,
     Template, WsdlSource,
 };
-use crate::configuration::{
-    ArtifactKind, BrokenLibrary, BrokenOperation, Configuration, DeployedArchive, FaultyArtifact, Flawed,
-    Library, LibraryOperation, Running, space_of,
-};
+use crate::configuration::{ArtifactKind, Configuration, FaultyArtifact, Flawed, Running};
 use crate::element::{Element, SYNAPSE};
 use crate::endpoint::Endpoint;
 use crate::fetch::{Fetch, Noted};
 use crate::inject::Injector;
-use crate::layout::{self, Archive, BrokenFile, BrokenFiles, Layout, LibraryFiles, NotRead, Unread};
+use crate::layout::{self, Archive, Layout, NotRead};
 use crate::read;
-use diagnostics::{Diagnostic, Diagnostics, Edit, FileId, Severity, SourceMap, Span};
+use diagnostics::{Diagnostic, Diagnostics, Edit, FileId, SourceMap, Span};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -227,173 +227,6 @@ impl Loader {
             }
             Err(message) => self.unreadable(&path.display().to_string(), kind, message),
         }
-    }
-
-    /// Adds all artifacts of an archive, or none if one of them has an error that WSO2 finds too.
-    fn archive(&mut self, archive: Archive) {
-        let same = self.configuration.archives.iter().find(|other| other.id == archive.id);
-        if let Some(first) = same {
-            let message = format!("there are two archives `{}`", archive.id);
-            let help = format!("`{}` was loaded first", first.path);
-            let file = self.sources.add(archive.shown.as_str(), "");
-            let error =
-                Diagnostic::error("duplicate-key", message).at(Span::new(file, 0, 0), "this one is left out");
-            self.diagnostics.push(error.clone().help(help));
-            self.configuration.without_libraries(&archive.shown);
-            return self.refused(&archive.shown, error);
-        }
-        let names: Vec<(FileId, String)> = archive
-            .configs
-            .iter()
-            .map(|name| (self.sources.add(archive.shown.as_str(), ""), name.clone()))
-            .collect();
-        for (file, name) in names {
-            self.value_from_outside(Span::new(file, 0, 0), &name);
-        }
-        let (mark, faulty) = (self.diagnostics.len(), self.faulty.len());
-        let (path, at) = (archive.shown, self.configuration.archives.len());
-        let (files, replaced) = (Vec::new(), Vec::new());
-        let loaded =
-            DeployedArchive { id: archive.id, path: path.clone(), files, mounts: archive.mounts, replaced };
-        self.configuration.archives.push(loaded);
-        self.in_archive = true;
-        for member in archive.members {
-            match decode(member.bytes) {
-                Ok(text) => self.text(&member.shown, text, Some(member.kind)),
-                Err(message) => self.unreadable(&member.shown, Some(member.kind), message),
-            }
-            let file = self.configuration.archives[at].files.last();
-            if let (Some(definition), Some(file)) = (member.definition, file) {
-                let packed = self.configuration.apis.iter_mut().find(|api| api.span.file == *file);
-                packed.into_iter().for_each(|api| api.packed_definition = Some(Arc::clone(&definition)));
-            }
-        }
-        self.in_archive = false;
-        let mut errors = self.diagnostics.iter().skip(mark);
-        let error = errors.find(|d| d.severity == Severity::Error && !is_ours(d.rule)).cloned();
-        if let Some(error) = error {
-            self.faulty.iter_mut().skip(faulty).for_each(|artifact| artifact.archive = Some(path.clone()));
-            let loaded = &self.configuration.archives[at];
-            let (files, replaced) = (loaded.files.clone(), loaded.replaced.clone());
-            self.defined.retain(|_, (_, span)| !files.contains(&span.file));
-            for sequence in replaced {
-                let name = sequence.name.as_ref().map(ToString::to_string).unwrap_or_default();
-                self.defined.insert((None, name), (ArtifactKind::Sequence, sequence.span));
-            }
-            let (sources, found) = (&mut self.sources, &mut self.diagnostics);
-            let left_out = self.configuration.without(at, &error.message, sources, found);
-            self.faulty.extend(left_out);
-        }
-    }
-
-    /// Adds libraries. Of several with one name one counts.
-    fn libraries(&mut self, libraries: Vec<LibraryFiles>) {
-        let mut others = Vec::new();
-        for (at, library) in libraries.iter().enumerate() {
-            let first = libraries[..at].iter().find(|first| first.name == library.name);
-            let differs = first.is_some_and(|first| !first.is_same(library));
-            others.push((first.is_some(), differs.then(|| library.shown.clone())));
-        }
-        for (files, (is_second, differs)) in libraries.into_iter().zip(others) {
-            if !is_second {
-                self.library(files);
-            } else if let Some(shown) = differs {
-                let place = self.whole(&shown);
-                let mut all = self.configuration.libraries.iter_mut();
-                all.find(|library| library.name == files.name)
-                    .into_iter()
-                    .for_each(|library| library.beside.push(place));
-            }
-        }
-    }
-
-    /// Reports a library that cannot be read, or a file among libraries that is none.
-    fn no_library(&mut self, files: BrokenFiles) {
-        let BrokenFiles { shown: path, archive, unread } = files;
-        let why = match unread {
-            Unread::Broken(why) => why,
-            Unread::Other if self.running.has_library(&path) => {
-                "it has no connector.xml and no artifacts.xml".to_owned()
-            }
-            Unread::Other => return self.not_read.add(layout::Reason::Connector, path),
-        };
-        let place = self.broken_library(&path, "a library cannot be read", why.clone());
-        self.configuration.broken_libraries.push(BrokenLibrary { path, place, why, archive });
-    }
-
-    /// Adds the operations of a library. Errors in it are warnings: artifacts that use it report them.
-    fn library(&mut self, mut files: LibraryFiles) {
-        const PART: &str = "a part of a library cannot be read";
-        let place = self.whole(&files.shown);
-        let full = |operation: &str| format!("{}.{operation}", files.name);
-        let mut broken = Vec::new();
-        for BrokenFile { operation, shown, why } in std::mem::take(&mut files.broken) {
-            let place = self.broken_library(&shown, PART, why.clone());
-            broken.push(BrokenOperation { name: operation.as_deref().map(full), place, why });
-        }
-        let mut operations = Vec::with_capacity(files.operations.len());
-        for operation in std::mem::take(&mut files.operations) {
-            let text = match decode(operation.bytes) {
-                Ok(text) => text,
-                Err(why) => {
-                    let place = self.broken_library(&operation.shown, PART, why.clone());
-                    broken.push(BrokenOperation { name: Some(full(&operation.name)), place, why });
-                    continue;
-                }
-            };
-            let file = self.sources.add(operation.shown.as_str(), text.as_str());
-            let root = match crate::parse::parse(file, &text) {
-                Ok(root) => root,
-                Err(error) => {
-                    let (rule, severity) = ("broken-library", Severity::Warning);
-                    let place = error.span().unwrap_or(Span::new(file, 0, 0));
-                    let why = error.message.clone();
-                    broken.push(BrokenOperation { name: Some(full(&operation.name)), place, why });
-                    self.diagnostics.push(Diagnostic { rule, severity, ..error });
-                    continue;
-                }
-            };
-            // Findings about the style of third-party templates are dropped.
-            let mut found = Diagnostics::default();
-            match Template::parse(&root, &mut found) {
-                Some(Template::Sequence(mut template)) => {
-                    if files.is_synapse {
-                        template.name.value = format!("{}.{}", files.package, operation.name);
-                    }
-                    operations.push(LibraryOperation {
-                        name: full(&operation.name),
-                        class: class_of(&template.sequence.element),
-                        template: Arc::new(*template),
-                    });
-                }
-                _ => {
-                    let why = "it is not a sequence template".to_owned();
-                    let place = self.broken_library(&operation.shown, PART, why.clone());
-                    broken.push(BrokenOperation { name: Some(full(&operation.name)), place, why });
-                }
-            }
-        }
-        let LibraryFiles { shown: path, name, package, is_synapse, archive, .. } = files;
-        let beside = Vec::new();
-        let library = Library { path, name, package, is_synapse, operations, broken, archive, place, beside };
-        self.configuration.libraries.push(library);
-    }
-
-    fn broken_library(&mut self, path: &str, message: &str, why: String) -> Span {
-        let place = self.whole(path);
-        self.diagnostics.push(Diagnostic::warning("broken-library", message).at(place, why));
-        place
-    }
-
-    /// The place of a file as a whole.
-    fn whole(&mut self, path: &str) -> Span {
-        Span::new(self.sources.add(path, ""), 0, 0)
-    }
-
-    /// An archive that is left out as a whole.
-    fn refused(&mut self, path: &str, error: Diagnostic) {
-        let file = self.sources.add(path, "");
-        self.faulty.push(FaultyArtifact::archive(path, Span::new(file, 0, 0), error.message));
     }
 
     /// Reports names of values from outside that are not set.
@@ -738,135 +571,6 @@ impl Loader {
         }
     }
 
-    /// Whether the artifact is in order and its name not in use; takes the name.
-    fn free(&mut self, kind: ArtifactKind, name: &str, element: &Element, mark: usize) -> bool {
-        if self.diagnostics.has_errors_since(mark) {
-            return false;
-        }
-        let attribute = element.attribute(kind.name_attribute());
-        let span = attribute.map_or(element.start_tag(), |attribute| attribute.value_span);
-        let space = space_of(kind);
-        if kind == ArtifactKind::Sequence && matches!(name, "main" | "fault") {
-            self.make_way(name);
-        }
-        if let Some((first_kind, first)) = self.defined.get(&(space, name.to_owned())).copied() {
-            if first_kind == kind && self.is_copy(kind, name, span, first) {
-                return false;
-            }
-            let message = match name {
-                "" => format!("there are two elements `{}`", kind.element()),
-                name if first_kind == kind => format!("two of the kind {kind} are named `{name}`"),
-                name => format!("the key `{name}` is in use"),
-            };
-            let mut error = Diagnostic::error("duplicate-key", message);
-            if first_kind != kind {
-                error = error.help("sequences, endpoints, local entries and templates share their keys");
-            }
-            if !self.makes_way(kind, name, span.file, (first_kind, name, first.file)) {
-                let error = error.at(span, "this one is left out");
-                self.diagnostics.push(error.at(first, format!("{first_kind} defined first here")));
-                return false;
-            }
-            let error = error.at(first, "this one is left out");
-            self.evict((first_kind, name, first), error.at(span, format!("this {kind} is in force")));
-        }
-        self.defined.insert((space, name.to_owned()), (kind, span));
-        true
-    }
-
-    /// Whether an artifact is in a file that is a copy of another one, as where a repository holds a project twice, or what a build made beside
-    /// its sources: that is reported, and the first one stays.
-    fn is_copy(&mut self, kind: ArtifactKind, name: &str, copy: Span, first: Span) -> bool {
-        // An archive is deployed as a whole: what it brings twice, or what is there already, is refused with it.
-        if self.in_archive || copy.file == first.file {
-            return false;
-        }
-        let lines = |span: Span| {
-            let text = self.sources.get(span.file)?.text();
-            Some(text.trim().lines().map(str::trim_end))
-        };
-        let same = lines(copy).zip(lines(first)).is_some_and(|(copy, first)| copy.eq(first));
-        if same {
-            let message = format!("the {kind} `{name}` is in two files with the same content");
-            let found = Diagnostic::warning("duplicate-key", message).at(copy, "this copy is left out");
-            self.diagnostics.push(found.at(first, "this one is in force"));
-        }
-        same
-    }
-
-    /// Whether the artifact that was read first is replaced by the one that is read now, since only one of them can be in force: the one in
-    /// force stays. Archives are left out as a whole or not at all, so their artifacts are never replaced.
-    fn makes_way(
-        &self,
-        kind: ArtifactKind,
-        name: &str,
-        file: FileId,
-        (first_kind, first, first_file): (ArtifactKind, &str, FileId),
-    ) -> bool {
-        let runs = |kind, name: &str, file| {
-            self.sources.get(file).is_some_and(|source| self.running.is(kind, name, source.path()))
-        };
-        let in_archive =
-            self.configuration.archives.iter().any(|archive| archive.files.contains(&first_file));
-        !in_archive && runs(kind, name, file) && !runs(first_kind, first, first_file)
-    }
-
-    /// Leaves out what was read before, and says why.
-    fn evict(&mut self, (kind, name, span): (ArtifactKind, &str, Span), error: Diagnostic) {
-        self.configuration.remove(kind, name);
-        self.defined.remove(&(space_of(kind), name.to_owned()));
-        self.faulty.push(FaultyArtifact::new(kind, Some(name.to_owned()), span, error.message.as_str()));
-        // The artifact that is read now is in order.
-        self.found_before.push(error);
-    }
-
-    /// Replaces the server's built-in sequence by that of an archive.
-    fn make_way(&mut self, name: &str) {
-        let key = (None, name.to_owned());
-        let of_an_archive =
-            |file| self.configuration.archives.iter().any(|archive| archive.files.contains(&file));
-        if self.in_archive
-            && let Some((ArtifactKind::Sequence, span)) = self.defined.get(&key)
-            && !of_an_archive(span.file)
-            && let Some(sequence) = self.configuration.sequences.remove(name)
-        {
-            self.configuration
-                .archives
-                .last_mut()
-                .into_iter()
-                .for_each(|s| s.replaced.push(sequence.clone()));
-            self.defined.remove(&key);
-        }
-    }
-
-    /// Two APIs may not have context and version in common.
-    fn context_is_free(&mut self, api: &Api) -> bool {
-        let same = |other: &&Api| other.context == api.context && other.version_text() == api.version_text();
-        let Some(first) = self.configuration.apis.iter().find(same) else { return true };
-        let (name, first_name) = (api.registered_name(), first.registered_name());
-        let (span, first_span) = (api.written_context.span, first.written_context.span);
-        if self.is_copy(ArtifactKind::Api, &name, span, first_span) {
-            return false;
-        }
-        let message = match api.version_text() {
-            "" => format!("two APIs have the context `{}`", api.written_context),
-            version => {
-                format!("two APIs have the context `{}` and the version `{version}`", api.written_context)
-            }
-        };
-        let error = Diagnostic::error("duplicate-context", message);
-        let first = (ArtifactKind::Api, first_name.as_str(), first_span.file);
-        if self.makes_way(ArtifactKind::Api, &name, span.file, first) {
-            let error = error.at(first_span, "this API is left out");
-            let error = error.at(span, format!("`{}`, which is in force, is here", api.name));
-            self.evict((ArtifactKind::Api, &first_name, first_span), error);
-            return true;
-        }
-        let error = error.at(span, "this API is left out");
-        self.diagnostics.push(error.at(first_span, format!("`{first_name}` is here")));
-        false
-    }
-
     fn finish(mut self) -> Loaded {
         self.configuration.finish();
         self.diagnostics.extend(std::mem::take(&mut self.found_before));
@@ -968,16 +672,6 @@ fn has_no_content(element: &Element) -> bool {
 }
 
 /// The text of a file, in the encoding that it declares.
-/// The Java class that a step runs. Data of a step is not searched.
-fn class_of(element: &Element) -> Option<String> {
-    const DATA: &[&str] = &["format", "inline", "source", "target", "args", "schema", "parameter"];
-    element.elements().find_map(|child| match child.local() {
-        "class" => child.attr("name").map(str::to_owned),
-        local if DATA.contains(&local) && child.elements().all(|e| !e.is("sequence")) => None,
-        _ => class_of(child),
-    })
-}
-
 pub(crate) fn decode(bytes: Vec<u8>) -> Result<String, String> {
     let decoded = xml::decode(bytes, None).map_err(|error| error.message)?;
     String::from_utf8(decoded.text.to_vec())
