@@ -129,6 +129,7 @@ pub const LOADING: &[Loading] = &[
     rule("unsupported-connector", "Busbar does not have this operation of a connector: a message that comes to it faults"),
     rule("unsupported-database", "there is no driver for a database"),
     rule("unsupported-element", "an element requires something that Busbar does not support"),
+    rule("unsupported-endpoint", "an endpoint or its load balancing is a Java class that Busbar does not have"),
     rule("unsupported-handler", "a handler of an API is a Java class that Busbar does not have"),
     rule("unsupported-keystore", "a key store cannot be read: it is not PEM"),
     rule("unsupported-language", "a script is in a language that Busbar does not run: a message that comes to it faults"),

@@ -501,7 +501,10 @@ mod tests {
         let text = format!(
             r#"<property name="v" value="V"/><rewrite inProperty="in" outProperty="out"><rewriterule>{inside}</rewriterule></rewrite>"#
         );
-        let tested = testing::main(&registry(testing::endpoints), &text);
+        // A long address takes a busy machine its time.
+        let tested = testing::main_with(&registry(testing::endpoints), &text, |services| {
+            services.settings.script_time = std::time::Duration::from_secs(600);
+        });
         assert!(tested.found.is_empty(), "{inside}: {:?}", tested.found);
         let end = tested.run_with(
             &[("Content-Type", "application/xml"), ("X-K", "k")],

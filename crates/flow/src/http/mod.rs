@@ -15,5 +15,3 @@ mod rooms;
 mod routing;
 mod websocket;
 mod wsdl;
-
-pub(crate) use wsdl::Addresses;

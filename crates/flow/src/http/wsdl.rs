@@ -9,7 +9,7 @@ use crate::runtime::request::Inbound;
 use crate::runtime::services::Listening;
 use crate::wsdl::bindings::{self, add_ports};
 use crate::wsdl::contract::{Contract, Operation};
-use crate::wsdl::{ADDRESSES, WSDL_2, Wsdl, description, references};
+use crate::wsdl::{ADDRESSES, Addresses, WSDL_2, Wsdl, description, references};
 use message::Body;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,50 +26,30 @@ pub(crate) enum Asked {
     Unknown,
 }
 
-/// Where a service can be reached, by scheme. The address that the client has asked is among them.
-pub(crate) struct Addresses {
-    http: Option<String>,
-    https: Option<String>,
-    secure: bool,
-}
-
-impl Addresses {
-    fn of(proxy: &Proxy, inbound: &Inbound, listening: Option<&Listening>) -> Addresses {
-        let address = |scheme: &str, host: &str| format!("{scheme}://{host}/services/{}", proxy.name);
-        let asked = Some(address(inbound.scheme(), &inbound.host));
-        // The listener of an inbound endpoint has one scheme.
-        let listening = listening.filter(|_| inbound.through.is_none());
-        let host = match inbound.host.rfind(':') {
-            Some(at) if !inbound.host[at..].contains(']') => &inbound.host[..at],
-            _ => &inbound.host,
-        };
-        let beside = |scheme: &str, offered: bool, port: Option<u16>| {
-            let port = port.filter(|_| offered)?;
-            Some(address(scheme, &format!("{host}:{port}")))
-        };
-        let secure = inbound.secure;
-        match secure {
-            true => {
-                let http = beside("http", proxy.http, listening.and_then(|listening| listening.http));
-                Addresses { http, https: asked, secure }
-            }
-            false => {
-                let https = beside("https", proxy.https, listening.and_then(|listening| listening.https));
-                Addresses { http: asked, https, secure }
-            }
+/// Where a service can be reached, for a client that has asked for it.
+fn addresses_of(proxy: &Proxy, inbound: &Inbound, listening: Option<&Listening>) -> Addresses {
+    let address = |scheme: &str, host: &str| format!("{scheme}://{host}/services/{}", proxy.name);
+    let asked = Some(address(inbound.scheme(), &inbound.host));
+    // The listener of an inbound endpoint has one scheme.
+    let listening = listening.filter(|_| inbound.through.is_none());
+    let host = match inbound.host.rfind(':') {
+        Some(at) if !inbound.host[at..].contains(']') => &inbound.host[..at],
+        _ => &inbound.host,
+    };
+    let beside = |scheme: &str, offered: bool, port: Option<u16>| {
+        let port = port.filter(|_| offered)?;
+        Some(address(scheme, &format!("{host}:{port}")))
+    };
+    let secure = inbound.secure;
+    match secure {
+        true => {
+            let http = beside("http", proxy.http, listening.and_then(|listening| listening.http));
+            Addresses { http, https: asked, secure }
         }
-    }
-
-    /// The one that the client has asked.
-    fn own(&self) -> &str {
-        let own = if self.secure { &self.https } else { &self.http };
-        own.as_deref().unwrap_or_default()
-    }
-
-    /// All of them, with what they are called in names of ports.
-    pub(crate) fn each(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let http = self.http.as_deref().map(|address| ("Http", address));
-        http.into_iter().chain(self.https.as_deref().map(|address| ("Https", address)))
+        false => {
+            let https = beside("https", proxy.https, listening.and_then(|listening| listening.https));
+            Addresses { http: asked, https, secure }
+        }
     }
 }
 
@@ -122,7 +102,7 @@ impl Wsdl {
         let service = proxy.name.as_str();
         let item = query.split('&').next().unwrap_or("");
         let (name, value) = item.split_once('=').unwrap_or((item, ""));
-        let addresses = Addresses::of(proxy, inbound, listening);
+        let addresses = addresses_of(proxy, inbound, listening);
         let address = addresses.own().to_owned();
         match (name, value) {
             ("wsdl2", "") if self.document.is_none() || !self.is_2() => {

@@ -4,8 +4,7 @@
 //! is kept in both SOAP bindings. Ports are added for each answer, because the address of this server is known by then.
 
 use super::contract::{Contract, Message, Operation, children, reference};
-use super::{ADDRESSES, WSDL_1};
-use crate::http::Addresses;
+use super::{ADDRESSES, Addresses, WSDL_1};
 use xml::{Document, NodeId, NodeKind};
 
 /// How messages of a binding are written.

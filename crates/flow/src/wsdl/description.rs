@@ -2,8 +2,7 @@
 
 use super::bindings::{Protocol, name_of};
 use super::contract::{Contract, Message, children};
-use super::{WSDL_1, WSDL_2};
-use crate::http::Addresses;
+use super::{Addresses, WSDL_1, WSDL_2};
 use xml::{Document, NodeId, NodeKind};
 
 const SOAP: &str = "http://www.w3.org/ns/wsdl/soap";

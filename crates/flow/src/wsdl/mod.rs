@@ -46,6 +46,28 @@ pub struct Wsdl {
     pub(crate) inactive: bool,
 }
 
+/// Where a service can be reached, by scheme. The address that the client has asked is among them.
+pub(crate) struct Addresses {
+    pub(crate) http: Option<String>,
+    pub(crate) https: Option<String>,
+    /// The client has asked over https.
+    pub(crate) secure: bool,
+}
+
+impl Addresses {
+    /// The one that the client has asked.
+    pub(crate) fn own(&self) -> &str {
+        let own = if self.secure { &self.https } else { &self.http };
+        own.as_deref().unwrap_or_default()
+    }
+
+    /// All of them, with what they are called in names of ports.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let http = self.http.as_deref().map(|address| ("Http", address));
+        http.into_iter().chain(self.https.as_deref().map(|address| ("Https", address)))
+    }
+}
+
 /// The names of the ports of a WSDL 1.1, and of the endpoints of a WSDL 2.0.
 pub(crate) fn ports(document: &Document) -> Vec<String> {
     let is_port = |&node: &NodeId| {
