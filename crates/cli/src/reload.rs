@@ -340,6 +340,7 @@ fn fingerprint(settings: &Settings) -> u64 {
         &tls.certificate,
         &tls.key,
         &tls.client_roots,
+        &tls.ocsp_response,
         &settings.vault.key,
         &settings.vault.file,
         &settings.http.priorities,

@@ -311,6 +311,7 @@ impl Client {
                 let config = if target.http1().is_some() { profile.with_http2() } else { profile.config() };
                 let connector = TlsConnector::from(config.clone());
                 let stream = connector.connect(name, stream).await.map_err(tls_error)?;
+                profile.check(stream.get_ref().1).await.map_err(tls_error)?;
                 http2 = stream.get_ref().1.alpn_protocol() == Some(http2::ALPN);
                 split_tls(stream.into())
             }

@@ -294,6 +294,7 @@ fn versions_ciphers_and_revocation_are_agreed_on_or_not_at_all() {
         versions: versions.iter().map(|version| (*version).to_owned()).collect(),
         ciphers: ciphers.iter().map(|cipher| (*cipher).to_owned()).collect(),
         revoked: revoked.iter().map(|file| files.at(file)).collect(),
+        ocsp: None,
     };
     let any = || rules(&[], &[], &[]);
     const OLD: &str = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";

@@ -140,6 +140,11 @@ impl Trust {
         }
     }
 
+    /// The names and keys of the certificates, for paths that lead to them.
+    pub fn anchors(&self) -> &[TrustAnchor<'static>] {
+        &self.anchors
+    }
+
     /// The certificate that fulfils a condition, among those that are trusted by themselves.
     pub fn find(&self, is_it: impl Fn(&Certificate) -> bool) -> Option<&Arc<Certificate>> {
         self.certificates.iter().find(|certificate| is_it(certificate))
