@@ -20,9 +20,11 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
 use rustls::sign::CertifiedKey;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, HandshakeKind, RootCertStore, ServerConfig,
+    SignatureScheme,
 };
 
 use crate::http2::ALPN;
@@ -98,6 +100,8 @@ pub struct ServerTls {
     pub(crate) config: Arc<ServerConfig>,
     /// Client certificates are asked about.
     pub(crate) peers: Option<Peers>,
+    /// Verifies client certificates.
+    verifier: Option<Arc<dyn ClientCertVerifier>>,
     certificate: Option<Arc<[u8]>>,
 }
 
@@ -154,7 +158,7 @@ impl ServerTls {
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&rules.versions()?)
             .map_err(|e| TlsError(e.to_string()))?;
-        let mut peers = None;
+        let (mut peers, mut client_verifier) = (None, None);
         let builder = match roots {
             None if rules.ocsp.is_some() => {
                 return Err(TlsError("ocsp is about certificates of clients, and none is asked for".into()));
@@ -176,6 +180,7 @@ impl ServerTls {
                     verifier = verifier.allow_unauthenticated();
                 }
                 let verifier = verifier.build().map_err(|e| TlsError(format!("{name}: {e}")))?;
+                client_verifier = Some(Arc::clone(&verifier));
                 builder.with_client_cert_verifier(verifier)
             }
         };
@@ -186,11 +191,19 @@ impl ServerTls {
         if http1_only {
             config.alpn_protocols.remove(0);
         }
-        Ok(ServerTls { config: Arc::new(config), peers, certificate })
+        Ok(ServerTls { config: Arc::new(config), peers, verifier: client_verifier, certificate })
     }
 
     /// Whether the client of a connection may go on, once its certificate is verified.
     pub(crate) async fn check(&self, connection: &rustls::ServerConnection) -> Result<(), String> {
+        // A session that is resumed brings a certificate that was verified when the session began.
+        if connection.handshake_kind() == Some(HandshakeKind::Resumed)
+            && let (Some(verifier), Some([first, between @ ..])) =
+                (&self.verifier, connection.peer_certificates())
+        {
+            let verified = verifier.verify_client_cert(first, between, UnixTime::now());
+            verified.map_err(|error| format!("in a resumed session: {error}"))?;
+        }
         match &self.peers {
             None => Ok(()),
             Some(peers) => peers.check(connection).await,
@@ -204,7 +217,7 @@ impl ServerTls {
 
     /// Uses a configuration made elsewhere. Its ALPN list should be `http/1.1`, or `h2` before it.
     pub fn from_config(config: Arc<ServerConfig>) -> ServerTls {
-        ServerTls { config, peers: None, certificate: None }
+        ServerTls { config, peers: None, verifier: None, certificate: None }
     }
 }
 
@@ -265,6 +278,8 @@ struct Profile {
     server_name: Option<String>,
     /// Server certificates are asked about.
     peers: Option<Peers>,
+    /// Verifies server certificates.
+    verifier: Option<Arc<dyn ServerCertVerifier>>,
 }
 
 impl ClientTls {
@@ -305,7 +320,7 @@ impl ClientTls {
             None => verifier,
             Some(peers) => Arc::new(Stapling { verifier, peers: peers.clone() }),
         };
-        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::clone(&verifier));
         let mut config = match &options.identity {
             None => builder.with_no_client_auth(),
             Some((chain, key_file)) => builder
@@ -313,15 +328,20 @@ impl ClientTls {
                 .map_err(|e| TlsError(unusable(&e, chain, key_file)))?,
         };
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(ClientTls::build(Arc::new(config), options.server_name.clone(), peers))
+        Ok(ClientTls::build(Arc::new(config), options.server_name.clone(), peers, Some(verifier)))
     }
 
     /// Uses a configuration made elsewhere. Its ALPN list should be `http/1.1`.
     pub fn from_config(config: Arc<ClientConfig>, server_name: Option<String>) -> ClientTls {
-        ClientTls::build(config, server_name, None)
+        ClientTls::build(config, server_name, None, None)
     }
 
-    fn build(config: Arc<ClientConfig>, server_name: Option<String>, peers: Option<Peers>) -> ClientTls {
+    fn build(
+        config: Arc<ClientConfig>,
+        server_name: Option<String>,
+        peers: Option<Peers>,
+        verifier: Option<Arc<dyn ServerCertVerifier>>,
+    ) -> ClientTls {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         ClientTls(Arc::new(Profile {
             id: NEXT.fetch_add(1, Relaxed),
@@ -329,6 +349,7 @@ impl ClientTls {
             with_http2: OnceLock::new(),
             server_name,
             peers,
+            verifier,
         }))
     }
 
@@ -338,7 +359,19 @@ impl ClientTls {
     }
 
     /// Whether the server of a connection may be talked to, once its certificate is verified.
-    pub(crate) async fn check(&self, connection: &rustls::ClientConnection) -> std::io::Result<()> {
+    pub(crate) async fn check(
+        &self,
+        connection: &rustls::ClientConnection,
+        name: &ServerName<'_>,
+    ) -> std::io::Result<()> {
+        // A session that is resumed brings a certificate that was verified when the session began.
+        if connection.handshake_kind() == Some(HandshakeKind::Resumed)
+            && let (Some(verifier), Some([first, between @ ..])) =
+                (&self.0.verifier, connection.peer_certificates())
+        {
+            let verified = verifier.verify_server_cert(first, between, name, &[], UnixTime::now());
+            verified.map_err(std::io::Error::other)?;
+        }
         match &self.0.peers {
             None => Ok(()),
             Some(peers) => peers.check(connection).await.map_err(std::io::Error::other),
