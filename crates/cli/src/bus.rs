@@ -559,6 +559,7 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
         truststore: security.truststore,
         trust_password: security.trust_password,
         revoked: security.revoked,
+        ocsp: settings.asked(security.ocsp)?,
     });
     engine.task_overlap = settings.task.overlap;
     if let Some(path) = &settings.http.priorities {
@@ -579,7 +580,7 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     message::Kind::name(settings.kinds.clone());
     crate::tunables::apply(&settings.wso2, engine)?;
     crate::secrets::open(&settings.vault, engine)?;
-    services.tls = Arc::new(TlsProfiles::with_system(profiles(&settings.profile)?));
+    services.tls = Arc::new(TlsProfiles::with_system(profiles(settings)?));
     if let Some(hashicorp) = &settings.vault.hashicorp {
         let server = crate::hashicorp::HashiCorp::new(hashicorp, Arc::clone(&services.tls))?;
         services.settings.vault_remote = Some(Arc::new(server));
@@ -642,9 +643,9 @@ fn host_names(profile: &Profile) -> Result<HostNames, String> {
     }
 }
 
-fn profiles(settings: &[Profile]) -> Result<Vec<(String, ClientTls)>, String> {
+fn profiles(settings: &Settings) -> Result<Vec<(String, ClientTls)>, String> {
     let mut profiles = Vec::new();
-    for profile in settings {
+    for profile in &settings.profile {
         let roots = match (&profile.roots, profile.insecure) {
             (_, true) => Roots::Insecure,
             (Some(file), false) => Roots::File(file.clone()),
@@ -664,6 +665,7 @@ fn profiles(settings: &[Profile]) -> Result<Vec<(String, ClientTls)>, String> {
                 versions: profile.versions.clone(),
                 ciphers: profile.ciphers.clone(),
                 revoked: profile.revoked.clone(),
+                ocsp: settings.asked(profile.ocsp)?,
             },
         };
         let made =

@@ -325,7 +325,9 @@ pub fn server_tls(settings: &Settings, http2: bool) -> Result<ServerTls, String>
             versions: tls.versions.clone(),
             ciphers: tls.ciphers.clone(),
             revoked: tls.revoked.clone(),
+            ocsp: settings.asked(tls.ocsp)?,
         },
+        ocsp_response: tls.ocsp_response.clone(),
     };
     let tls = ServerTls::new(&options).map_err(|error| error.to_string())?;
     warn_of_expiry("https", &tls);

@@ -18,6 +18,7 @@ mod listeners;
 mod load;
 mod memory;
 mod migration;
+mod ocsp;
 mod proxies;
 #[cfg(test)]
 mod reference;

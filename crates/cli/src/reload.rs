@@ -71,7 +71,7 @@ impl Reloader {
         seen: Snapshot,
     ) -> Reloader {
         let settings = start.settings.clone();
-        let read = fingerprint(&settings);
+        let read = fingerprint(&settings, &good.configuration().root);
         let history = History::begin(settings.deploy.generations, &bus.plan(), &good);
         let latest = settings.clone();
         let in_force = InForce { good, latest, settings, read, seen };
@@ -262,7 +262,7 @@ impl Reloader {
         let source = self.start.source.as_ref()?;
         let new = Settings::load(&self.start.path, source.file.as_deref(), &source.set);
         let new = new.and_then(|settings| {
-            let read = fingerprint(&settings);
+            let read = fingerprint(&settings, &in_force.good.configuration().root);
             if read == in_force.read {
                 return Ok(None);
             }
@@ -333,15 +333,17 @@ pub fn look_with(start: &Start, good: &LastGood) -> Snapshot {
     look(start).with_registry(good.configuration().registry.directory())
 }
 
-/// A number for settings and the files that they name.
-fn fingerprint(settings: &Settings) -> u64 {
-    let tls = &settings.tls;
+/// A number for settings and the files that they name. `root`: where the paths of keys for WS-Security begin.
+fn fingerprint(settings: &Settings, root: &Path) -> u64 {
+    let (tls, security) = (&settings.tls, &settings.security);
     let mut files: Vec<&Option<PathBuf>> = vec![
         &tls.certificate,
         &tls.key,
         &tls.client_roots,
+        &tls.ocsp_response,
         &settings.vault.key,
         &settings.vault.file,
+        &settings.vault.password_file,
         &settings.http.priorities,
     ];
     files.extend(
@@ -349,12 +351,19 @@ fn fingerprint(settings: &Settings) -> u64 {
     );
     let lists = tls.revoked.iter().chain(settings.profile.iter().flat_map(|profile| &profile.revoked));
     let hosts = tls.hosts.iter().flat_map(|host| [&host.certificate, &host.key]);
+    let keys = settings.access.values().filter_map(|access| access.jwks.as_deref());
+    let keys = keys.filter(|jwks| !jwks.contains("://")).map(PathBuf::from);
+    let of_messages =
+        [&security.keystore, &security.truststore].into_iter().flatten().chain(&security.revoked);
     let mut hasher = DefaultHasher::new();
     settings.written.to_string().hash(&mut hasher);
     settings.system.hash(&mut hasher);
     format!("{:?}", settings.kinds).hash(&mut hasher);
     for file in files.into_iter().flatten().chain(lists).chain(hosts) {
         config::read_file(file).ok().hash(&mut hasher);
+    }
+    for file in of_messages.map(|file| root.join(file)).chain(keys) {
+        config::read_file(&file).ok().hash(&mut hasher);
     }
     hasher.finish()
 }
@@ -408,5 +417,57 @@ pub fn report(plan: &Plan) {
             place = place.unwrap_or_default(),
             "the {} {name} {effect}: {}", faulty.kind, faulty.message
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[test]
+    fn each_file_that_settings_name_counts() {
+        let root = std::env::temp_dir().join(format!("busbar-reload-{}", std::process::id()));
+        std::fs::create_dir_all(&root).unwrap();
+        let names = [
+            "tls.certificate",
+            "tls.key",
+            "tls.client_roots",
+            "tls.ocsp_response",
+            "tls.revoked[]",
+            "profile[].roots",
+            "profile[].certificate",
+            "profile[].revoked[]",
+            "vault.file",
+            "vault.password_file",
+            "http.priorities",
+            "access.a.jwks",
+            "security.keystore",
+            "security.truststore",
+            "security.revoked[]",
+        ];
+        for name in names {
+            let file = root.join("file");
+            let (mut section, key) = name.rsplit_once('.').unwrap();
+            let in_array = section.strip_suffix("[]");
+            section = in_array.unwrap_or(section);
+            // Paths of WS-Security begin at the configuration.
+            let path = if section == "security" { "file" } else { file.to_str().unwrap() };
+            let value = match key.strip_suffix("[]") {
+                Some(key) => format!("{key} = ['{path}']"),
+                None => format!("{key} = '{path}'"),
+            };
+            let text = match in_array {
+                Some(section) => format!("[[{section}]]\nserver = '*'\n{value}"),
+                None => format!("[{section}]\n{value}"),
+            };
+            let settings = Settings::deserialize(text.parse::<toml::Table>().unwrap()).unwrap();
+            std::fs::write(&file, "before").unwrap();
+            let before = fingerprint(&settings, &root);
+            assert_eq!(fingerprint(&settings, &root), before);
+            std::fs::write(&file, "after").unwrap();
+            assert_ne!(fingerprint(&settings, &root), before, "{name}");
+        }
+        std::fs::remove_dir_all(&root).unwrap();
     }
 }

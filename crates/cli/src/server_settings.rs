@@ -84,6 +84,10 @@ const KEYS: &[(&str, Fate)] = &[
     ("transport.http.listener.parameter.priorityConfigFile", PRIORITIES),
     ("transport.http.listener.priority_config_file", PRIORITIES),
     ("transport.http.listener.secured_", Fate::Mapped("is not read here: set `[tls]` in busbar.toml")),
+    (
+        "transport.http.listener.certificate_revocation",
+        Fate::Mapped("is not read here: set `tls.ocsp` (and `[ocsp]`) in busbar.toml"),
+    ),
     ("transport.http.listener", LISTEN),
     (
         "transport.http.io_buffer_size",
@@ -113,6 +117,10 @@ const KEYS: &[(&str, Fate)] = &[
         Fate::Honoured("is honoured, unless `[[proxy]]` is set in busbar.toml"),
     ),
     ("transport.http.proxy_profile", Fate::Honoured("is honoured, unless `[[proxy]]` is set in busbar.toml")),
+    (
+        "transport.http.sender.certificate_revocation",
+        Fate::Mapped("is not read here: set `ocsp` of `[[profile]]` (and `[ocsp]`) in busbar.toml"),
+    ),
     ("transport.http.sender.connection_timeout", SENDER),
     ("transport.http.sender.enable", SENDER),
     ("transport.http.sender.hostname", SENDER),

@@ -39,6 +39,8 @@ pub struct Settings {
     pub tls: Tls,
     /// TLS profiles of https endpoints.
     pub profile: Vec<Profile>,
+    /// How servers are asked whether certificates are revoked.
+    pub ocsp: crate::ocsp::Asking,
     /// Forward proxies; the first whose hosts match counts. Those of a WSO2 server's settings where there are none.
     pub proxy: Vec<ForwardProxy>,
     /// Where secrets are.
@@ -279,6 +281,10 @@ pub struct Tls {
     pub ciphers: Vec<String>,
     /// Files with revocation lists of client certificates.
     pub revoked: Vec<PathBuf>,
+    /// Servers are asked whether client certificates are revoked: `off` (default), `soft`, `hard`.
+    pub ocsp: crate::ocsp::Demand,
+    /// A response of OCSP about `certificate`, in DER, which clients get with it.
+    pub ocsp_response: Option<PathBuf>,
 }
 
 /// `[[tls.hosts]]`.
@@ -327,6 +333,9 @@ pub struct Profile {
     /// Files with revocation lists.
     #[serde(default)]
     pub revoked: Vec<PathBuf>,
+    /// Servers are asked whether certificates are revoked: `off` (default), `soft`, `hard`.
+    #[serde(default)]
+    pub ocsp: crate::ocsp::Demand,
 }
 
 /// See [`Settings::sql`].
@@ -367,6 +376,8 @@ pub struct Security {
     pub trust_password: String,
     /// Lists of revoked certificates, DER or PEM.
     pub revoked: Vec<PathBuf>,
+    /// Servers are asked whether certificates of signers are revoked: `off` (default), `soft`, `hard`.
+    pub ocsp: crate::ocsp::Demand,
 }
 
 impl std::fmt::Debug for Security {
@@ -452,6 +463,14 @@ impl Deploy {
 }
 
 impl Settings {
+    /// Who asks whether certificates are revoked, if somebody is to be asked.
+    ///
+    /// # Errors
+    /// `[ocsp]` names a server that is none.
+    pub fn asked(&self, demand: crate::ocsp::Demand) -> Result<Option<transport::Ocsp>, String> {
+        crate::ocsp::asked(demand, &self.ocsp, self.http.dynamic_addresses.as_ref(), &self.proxy)
+    }
+
     /// Unknown names, each with the nearest name that there is.
     pub fn remarks(&self) -> &[String] {
         &self.remarks
@@ -612,7 +631,7 @@ fn changes(old: &toml::Table, new: &toml::Table, within: &str, changed: &mut Vec
 
 /// Sections that the environment may set.
 const SECTIONS: &[&str] =
-    &["listen", "limits", "http", "tls", "vault", "sql", "security", "deploy", "task", "log"];
+    &["listen", "limits", "http", "tls", "ocsp", "vault", "sql", "security", "deploy", "task", "log"];
 /// Settings outside of sections that it may set.
 const SINGLE: &[&str] = &["workers", "dialect"];
 /// Variables of the same beginning that mean something else: the filter of the log, and what tests and builds take.
@@ -649,6 +668,7 @@ fn names_of(section: &str) -> &'static [&'static str] {
         "limits" => names::<Limits>(),
         "http" => names::<Http>(),
         "tls" => names::<Tls>(),
+        "ocsp" => names::<crate::ocsp::Asking>(),
         "vault" => names::<Vault>(),
         "sql" => names::<Sql>(),
         "security" => names::<Security>(),

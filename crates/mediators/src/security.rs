@@ -10,10 +10,11 @@ use flow::stage::{Refusal, Stage, Staged, Stages, Way};
 use flow::{Client, Compiler, Context, Fault, Need};
 use jiff::Timestamp;
 use message::{Envelope, Kind, Reading};
+use rustls_pki_types::CertificateDer;
 use security::algorithm::Secret;
 use security::keys::{KeyStore, Trust};
 use security::policy::{Binding, REQUEST_SIGNER};
-use security::{Environment, Exchange, Failure, Kind as Refused, Policy, Replays, Role, Side};
+use security::{Certificate, Environment, Exchange, Failure, Kind as Refused, Policy, Replays, Role, Side};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use xml::{Document, ParseOptions};
@@ -71,11 +72,19 @@ impl Stage for Secured {
 
     fn comes_in<'a>(&'a self, context: &'a mut Context) -> Staged<'a> {
         let Some(side) = self.side(Way::In).cloned() else { return Box::pin(async { Ok(()) }) };
-        // Boxed by the caller; RSA takes a millisecond, however small the message is.
-        Box::pin(once_on(context, ALWAYS, move |context| match side.role {
-            Role::Recipient => open_service(&side, context),
-            Role::Initiator => open_endpoint(&side, context),
-        }))
+        Box::pin(async move {
+            let with = Arc::clone(&side);
+            // RSA takes a millisecond, however small the message is.
+            let came = once_on(context, ALWAYS, move |context| match with.role {
+                Role::Recipient => open_service(&with, context),
+                Role::Initiator => open_endpoint(&with, context),
+            });
+            let Some(came) = came.await? else { return Ok(()) };
+            // The flow sees nothing of a message whose signer is revoked.
+            came.is_not_revoked(&side, context).await?;
+            came.take_over(context);
+            Ok(())
+        })
     }
 
     fn goes_out(&self, context: &mut Context, to: Option<&Outgoing>) -> Result<(), Fault> {
@@ -126,6 +135,53 @@ impl Stage for Secured {
         let mut out = Vec::with_capacity(document.source().len() * 2 + 8192);
         xml::write(&document, Document::ROOT, &xml::WriteOptions::default(), &mut out);
         Ok(out.into())
+    }
+}
+
+/// A message that is as its policy asks for.
+struct Came {
+    envelope: Envelope,
+    user: Option<String>,
+    /// Whose certificate it was signed with, and what came with that.
+    signer: Option<Arc<Certificate>>,
+    between: Vec<Vec<u8>>,
+    /// Of the request to a service, for its answer.
+    exchange: Option<Exchange>,
+}
+
+impl Came {
+    /// Asks whether the certificate of the signer is revoked, where the settings say so.
+    async fn is_not_revoked(&self, side: &Side, context: &mut Context) -> Result<(), Fault> {
+        let Some(signer) = &self.signer else { return Ok(()) };
+        let Some(ocsp) = context.services().settings.security.ocsp.clone() else { return Ok(()) };
+        let between: Vec<CertificateDer<'_>> =
+            self.between.iter().map(|der| CertificateDer::from(der.as_slice())).collect();
+        let checked = ocsp.servers.check(&signer.der, &between, side.trust.anchors(), ocsp.hard).await;
+        checked.map_err(|why| {
+            let why = format!("{} signed it: {why}", signer.subject);
+            match side.role {
+                Role::Recipient => refused(context, &Failure::invalid(why)),
+                Role::Initiator => unsecured(&why),
+            }
+        })
+    }
+
+    fn take_over(self, context: &mut Context) {
+        if let Some(exchange) = self.exchange {
+            if context.inbound.client != Client::Soap(self.envelope.version) {
+                let mut inbound = (*context.inbound).clone();
+                inbound.client = Client::Soap(self.envelope.version);
+                context.inbound = Arc::new(inbound);
+            }
+            if let Some(user) = self.user {
+                context.properties.set("WS_SECURITY_USER", message::Value::from(user));
+            }
+            if let Some(signer) = &self.signer {
+                context.properties.set("WS_SECURITY_SIGNER", message::Value::from(signer.subject.clone()));
+            }
+            context.attach(Arc::new(OfService(Mutex::new(exchange))));
+        }
+        context.payload.set_envelope(self.envelope);
     }
 }
 
@@ -181,19 +237,27 @@ fn taken(context: &mut Context) -> Result<Document, Fault> {
     Ok(std::mem::take(&mut envelope.document))
 }
 
-fn open_service(side: &Arc<Side>, context: &mut Context) -> Result<(), Fault> {
-    let refused = |context: &mut Context, failure: &Failure| {
-        let (code, reason) = match failure.kind {
-            Refused::Invalid => {
-                ("InvalidSecurity", "An error was discovered processing the <wsse:Security> header")
-            }
-            Refused::Authentication => {
-                ("FailedAuthentication", "The security token could not be authenticated or authorized")
-            }
-        };
-        context.attach(Arc::new(Refusal { namespace: security::names::WSSE, prefix: "wsse", code, reason }));
-        Fault::new(format!("WS-Security: {failure}"))
+/// The fault of a service, of which the client learns no more than its kind.
+fn refused(context: &mut Context, failure: &Failure) -> Fault {
+    let (code, reason) = match failure.kind {
+        Refused::Invalid => {
+            ("InvalidSecurity", "An error was discovered processing the <wsse:Security> header")
+        }
+        Refused::Authentication => {
+            ("FailedAuthentication", "The security token could not be authenticated or authorized")
+        }
     };
+    context.attach(Arc::new(Refusal { namespace: security::names::WSSE, prefix: "wsse", code, reason }));
+    Fault::new(format!("WS-Security: {failure}"))
+}
+
+/// The fault of an endpoint.
+fn unsecured(why: &str) -> Fault {
+    let fault = Fault::new(format!("the answer is not secured as the policy asks for: {why}"));
+    Fault { sending: true, processed: true, ..fault }
+}
+
+fn open_service(side: &Arc<Side>, context: &mut Context) -> Result<Option<Came>, Fault> {
     let document = match taken(context) {
         Ok(document) => document,
         Err(fault) if fault.status != 500 => return Err(fault),
@@ -210,30 +274,15 @@ fn open_service(side: &Arc<Side>, context: &mut Context) -> Result<(), Fault> {
         Ok(envelope) => envelope,
         Err(why) => return Err(refused(context, &Failure::invalid(why))),
     };
-    if context.inbound.client != Client::Soap(envelope.version) {
-        let mut inbound = (*context.inbound).clone();
-        inbound.client = Client::Soap(envelope.version);
-        context.inbound = Arc::new(inbound);
-    }
-    context.payload.set_envelope(envelope);
-    if let Some(user) = opened.user {
-        context.properties.set("WS_SECURITY_USER", message::Value::from(user));
-    }
-    if let Some(signer) = opened.signer {
-        context.properties.set("WS_SECURITY_SIGNER", message::Value::from(signer.subject.clone()));
-    }
-    context.attach(Arc::new(OfService(Mutex::new(exchange))));
-    Ok(())
+    let security::Opened { user, signer, between, .. } = opened;
+    Ok(Some(Came { envelope, user, signer, between, exchange: Some(exchange) }))
 }
 
-fn open_endpoint(side: &Arc<Side>, context: &mut Context) -> Result<(), Fault> {
-    let failed = |why: String| {
-        let fault = Fault::new(format!("the answer is not secured as the policy asks for: {why}"));
-        Fault { sending: true, processed: true, ..fault }
-    };
+fn open_endpoint(side: &Arc<Side>, context: &mut Context) -> Result<Option<Came>, Fault> {
+    let failed = |why: String| unsecured(&why);
     // An answer to a one-way message has nothing in it that could be wrong.
     if context.payload.is_empty() || context.payload.bytes().is_some_and(|bytes| bytes.is_empty()) {
-        return Ok(());
+        return Ok(None);
     }
     let exchange =
         context.detach::<OfEndpoint>().ok_or_else(|| failed("its request is not known".to_owned()))?;
@@ -247,8 +296,8 @@ fn open_endpoint(side: &Arc<Side>, context: &mut Context) -> Result<(), Fault> {
         None => failed(why.to_string()),
     })?;
     let envelope = Envelope::of_document(opened.document).map_err(failed)?;
-    context.payload.set_envelope(envelope);
-    Ok(())
+    let security::Opened { user, signer, between, .. } = opened;
+    Ok(Some(Came { envelope, user, signer, between, exchange: None }))
 }
 
 /// The reason of a fault that came instead of an answer.

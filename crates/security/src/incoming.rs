@@ -42,6 +42,8 @@ pub struct Opened {
     pub user: Option<String>,
     /// Who signed it.
     pub signer: Option<Arc<Certificate>>,
+    /// The certificates that came with that of the signer, in DER.
+    pub between: Vec<Vec<u8>>,
 }
 
 /// Opens a message.
@@ -55,7 +57,7 @@ pub fn open(
     environment: &Environment<'_>,
 ) -> Result<Opened, Failure> {
     if side.policy.is_none() {
-        return Ok(Opened { document, user: None, signer: None });
+        return Ok(Opened { document, user: None, signer: None, between: Vec::new() });
     }
     if let Binding::Transport { client_certificate } = side.policy.binding
         && side.role == Role::Recipient
@@ -76,7 +78,7 @@ pub fn open(
             && !side.policy.timestamp
             && (side.policy.user.is_none() || side.role == Role::Initiator);
         if nothing {
-            return Ok(Opened { document, user: None, signer: None });
+            return Ok(Opened { document, user: None, signer: None, between: Vec::new() });
         }
         return Err(Failure::invalid("the message has no wsse:Security header"));
     };
@@ -104,9 +106,9 @@ pub fn open(
     let marks = work.check()?;
     environment.replays.take(&marks, environment.now).map_err(Failure::invalid)?;
     let user = work.user.as_ref().map(|(_, user)| user.clone());
-    let mut signer = None;
+    let (mut signer, mut between) = (None, Vec::new());
     if let Some(signature) = work.signature.take() {
-        signer = signature.certificate;
+        (signer, between) = (signature.certificate, signature.between);
         if side.role == Role::Recipient {
             work.exchange.signatures.push(signature.value);
         }
@@ -121,7 +123,7 @@ pub fn open(
         exchange.signer = signer.clone();
         exchange.user = user.clone();
     }
-    Ok(Opened { document, user, signer })
+    Ok(Opened { document, user, signer, between })
 }
 
 /// The header for this node, the ultimate receiver.
@@ -153,6 +155,8 @@ struct Signature {
     value: Vec<u8>,
     /// Who made it; `None`: its key is one that both sides have.
     certificate: Option<Arc<Certificate>>,
+    /// What came with that.
+    between: Vec<Vec<u8>>,
 }
 
 struct Work<'a> {

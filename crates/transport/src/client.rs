@@ -310,7 +310,8 @@ impl Client {
                 let name = profile.server_name(target.host()).map_err(|e| tls_error(io::Error::other(e)))?;
                 let config = if target.http1().is_some() { profile.with_http2() } else { profile.config() };
                 let connector = TlsConnector::from(config.clone());
-                let stream = connector.connect(name, stream).await.map_err(tls_error)?;
+                let stream = connector.connect(name.clone(), stream).await.map_err(tls_error)?;
+                profile.check(stream.get_ref().1, &name).await.map_err(tls_error)?;
                 http2 = stream.get_ref().1.alpn_protocol() == Some(http2::ALPN);
                 split_tls(stream.into())
             }

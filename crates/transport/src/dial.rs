@@ -57,7 +57,9 @@ impl Socket {
         let mut config = rustls::ClientConfig::clone(profile.config());
         config.alpn_protocols.clear();
         let name = profile.server_name(host).map_err(|error| failed(io::Error::other(error)))?;
-        let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.map_err(failed)?;
+        let connector = TlsConnector::from(Arc::new(config));
+        let stream = connector.connect(name.clone(), stream).await.map_err(failed)?;
+        profile.check(stream.get_ref().1, &name).await.map_err(failed)?;
         Ok(Socket { stream: Stream::Tls(Box::new(stream)), _descriptor: self._descriptor })
     }
 

@@ -93,7 +93,7 @@ pub(crate) struct Listening {
     worker: usize,
     local: SocketAddr,
     /// See `limits`.
-    tls: Mutex<Option<TlsAcceptor>>,
+    tls: Mutex<Option<ServerTls>>,
     draining: AtomicBool,
     /// The acceptor shall look at `draining`.
     drain: Notify,
@@ -201,7 +201,7 @@ impl Server {
             return;
         }
         for listening in lock(&self.listening).iter() {
-            *lock(&listening.tls) = Some(TlsAcceptor::from(tls.config.clone()));
+            *lock(&listening.tls) = Some(tls.clone());
         }
         *current = Some(tls);
     }
@@ -225,7 +225,7 @@ impl Server {
             counters: ServerCounters::default(),
             worker,
             local: self.local,
-            tls: Mutex::new(lock(&self.tls).as_ref().map(|tls| TlsAcceptor::from(tls.config.clone()))),
+            tls: Mutex::new(lock(&self.tls).clone()),
             draining: AtomicBool::new(false),
             drain: Notify::new(),
             freed: Notify::new(),
@@ -458,13 +458,18 @@ async fn handshake(
     stream: TcpStream,
     peer: SocketAddr,
 ) -> Option<Halves> {
-    let acceptor = lock(&listening.tls).clone();
-    let Some(acceptor) = acceptor else {
+    let tls = lock(&listening.tls).clone();
+    let Some(tls) = tls else {
         let (read, write) = split_plain(stream);
         return Some((read, write, None, false));
     };
+    let acceptor = TlsAcceptor::from(tls.config.clone());
     match tokio::time::timeout(limits.handshake, acceptor.accept(stream)).await {
         Ok(Ok(stream)) => {
+            if let Err(why) = tls.check(stream.get_ref().1).await {
+                tracing::debug!(%peer, "the certificate of the client is refused: {why}");
+                return None;
+            }
             let info = Arc::new(TlsInfo::of(stream.get_ref().1));
             let http2 = stream.get_ref().1.alpn_protocol() == Some(crate::http2::ALPN);
             let (read, write) = split_tls(stream.into());

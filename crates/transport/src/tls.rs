@@ -1,7 +1,10 @@
 //! TLS: server configurations and client profiles, over rustls with aws-lc-rs.
 
+mod revocation;
 mod rules;
 
+pub(crate) use revocation::Peers;
+pub use revocation::{Ocsp, Revocation};
 pub use rules::TlsRules;
 
 use std::fmt;
@@ -17,12 +20,15 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
 use rustls::sign::CertifiedKey;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, HandshakeKind, RootCertStore, ServerConfig,
+    SignatureScheme,
 };
 
 use crate::http2::ALPN;
+use revocation::Stapling;
 
 /// Why a TLS configuration cannot be used: one sentence that names the file or setting.
 #[derive(Clone, Debug)]
@@ -63,8 +69,10 @@ pub struct ServerTlsOptions {
     pub http1_only: bool,
     /// Certificate chains and keys for clients that ask for a host that the first one is not for (SNI).
     pub more: Vec<(PathBuf, PathBuf)>,
-    /// Versions, cipher suites, and lists of client certificates that are revoked.
+    /// Versions, cipher suites, and which client certificates are revoked.
     pub rules: TlsRules,
+    /// A response of OCSP about the first certificate, in DER, which clients get with it (stapling). It is sent as it is, even if it has expired.
+    pub ocsp_response: Option<PathBuf>,
 }
 
 /// What a TLS listener is made from, where somebody else has read it. All of it is DER.
@@ -90,7 +98,11 @@ pub struct ServerTlsParts {
 #[derive(Clone)]
 pub struct ServerTls {
     pub(crate) config: Arc<ServerConfig>,
-    certificate: Option<CertificateDer<'static>>,
+    /// Client certificates are asked about.
+    pub(crate) peers: Option<Peers>,
+    /// Verifies client certificates.
+    verifier: Option<Arc<dyn ClientCertVerifier>>,
+    certificate: Option<Arc<[u8]>>,
 }
 
 impl ServerTls {
@@ -106,7 +118,11 @@ impl ServerTls {
         let first = (options.certificates.clone(), options.key.clone());
         for (chain, key_file) in std::iter::once(&first).chain(&options.more) {
             let certified = CertifiedKey::from_der(certificates(chain)?, key(key_file)?, &provider);
-            keys.push(Arc::new(certified.map_err(|e| TlsError(unusable(&e, chain, key_file)))?));
+            let mut certified = certified.map_err(|e| TlsError(unusable(&e, chain, key_file)))?;
+            if let (true, Some(file)) = (keys.is_empty(), &options.ocsp_response) {
+                certified.ocsp = Some(ocsp_response(file)?);
+            }
+            keys.push(Arc::new(certified));
         }
         ServerTls::made(keys, roots, options.client_verify, &options.rules, options.http1_only)
     }
@@ -142,7 +158,11 @@ impl ServerTls {
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&rules.versions()?)
             .map_err(|e| TlsError(e.to_string()))?;
+        let (mut peers, mut client_verifier) = (None, None);
         let builder = match roots {
+            None if rules.ocsp.is_some() => {
+                return Err(TlsError("ocsp is about certificates of clients, and none is asked for".into()));
+            }
             None if !lists.is_empty() => {
                 return Err(TlsError(
                     "revocation lists are of certificates of clients, and none is asked for".into(),
@@ -150,7 +170,9 @@ impl ServerTls {
             }
             None => builder.with_no_client_auth(),
             Some((roots, name)) => {
-                let mut verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+                let roots = Arc::new(roots);
+                peers = rules.ocsp.clone().map(|ocsp| Peers { ocsp, roots: Arc::clone(&roots) });
+                let mut verifier = WebPkiClientVerifier::builder_with_provider(roots, provider);
                 if !lists.is_empty() {
                     verifier = verifier.with_crls(lists).enforce_revocation_expiration();
                 }
@@ -158,16 +180,34 @@ impl ServerTls {
                     verifier = verifier.allow_unauthenticated();
                 }
                 let verifier = verifier.build().map_err(|e| TlsError(format!("{name}: {e}")))?;
+                client_verifier = Some(Arc::clone(&verifier));
                 builder.with_client_cert_verifier(verifier)
             }
         };
-        let certificate = certified.first().and_then(|certified| certified.cert.first().cloned());
+        let first = certified.first().and_then(|certified| certified.cert.first());
+        let certificate = first.map(|der| Arc::from(der.as_ref()));
         let mut config = builder.with_cert_resolver(Arc::new(rules::ByName(certified)));
         config.alpn_protocols = vec![ALPN.to_vec(), b"http/1.1".to_vec()];
         if http1_only {
             config.alpn_protocols.remove(0);
         }
-        Ok(ServerTls { config: Arc::new(config), certificate })
+        Ok(ServerTls { config: Arc::new(config), peers, verifier: client_verifier, certificate })
+    }
+
+    /// Whether the client of a connection may go on, once its certificate is verified.
+    pub(crate) async fn check(&self, connection: &rustls::ServerConnection) -> Result<(), String> {
+        // A session that is resumed brings a certificate that was verified when the session began.
+        if connection.handshake_kind() == Some(HandshakeKind::Resumed)
+            && let (Some(verifier), Some([first, between @ ..])) =
+                (&self.verifier, connection.peer_certificates())
+        {
+            let verified = verifier.verify_client_cert(first, between, UnixTime::now());
+            verified.map_err(|error| format!("in a resumed session: {error}"))?;
+        }
+        match &self.peers {
+            None => Ok(()),
+            Some(peers) => peers.check(connection).await,
+        }
     }
 
     /// The server's own certificate, in DER; `None` where the configuration was made elsewhere.
@@ -177,7 +217,7 @@ impl ServerTls {
 
     /// Uses a configuration made elsewhere. Its ALPN list should be `http/1.1`, or `h2` before it.
     pub fn from_config(config: Arc<ServerConfig>) -> ServerTls {
-        ServerTls { config, certificate: None }
+        ServerTls { config, peers: None, verifier: None, certificate: None }
     }
 }
 
@@ -236,6 +276,10 @@ struct Profile {
     /// The same, which offers HTTP/2 as well.
     with_http2: OnceLock<Arc<ClientConfig>>,
     server_name: Option<String>,
+    /// Server certificates are asked about.
+    peers: Option<Peers>,
+    /// Verifies server certificates.
+    verifier: Option<Arc<dyn ServerCertVerifier>>,
 }
 
 impl ClientTls {
@@ -245,14 +289,22 @@ impl ClientTls {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&options.rules.versions()?)
             .map_err(|e| TlsError(e.to_string()))?;
-        let verifier = match &options.roots {
+        let trusted = match &options.roots {
             Roots::Insecure => None,
             Roots::File(file) => Some(roots(file)?),
             Roots::System => Some(system_roots()?),
         }
+        .map(Arc::new);
+        let peers = match (&options.rules.ocsp, &trusted) {
+            (None, _) => None,
+            (Some(_), None) => {
+                return Err(TlsError("ocsp needs certificates that are verified: none is (insecure)".into()));
+            }
+            (Some(ocsp), Some(roots)) => Some(Peers { ocsp: ocsp.clone(), roots: Arc::clone(roots) }),
+        };
+        let verifier = trusted
         .map(|store| {
-            let verifier =
-                WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(&provider));
+            let verifier = WebPkiServerVerifier::builder_with_provider(store, Arc::clone(&provider));
             match lists.is_empty() {
                 true => verifier.build(),
                 false => verifier.with_crls(lists).enforce_revocation_expiration().build(),
@@ -264,7 +316,11 @@ impl ClientTls {
             Some(strict) if options.host_names == HostNames::Asked => strict,
             chain => Arc::new(Lenient { chain, names: options.host_names, provider }),
         };
-        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+        let verifier = match &peers {
+            None => verifier,
+            Some(peers) => Arc::new(Stapling { verifier, peers: peers.clone() }),
+        };
+        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::clone(&verifier));
         let mut config = match &options.identity {
             None => builder.with_no_client_auth(),
             Some((chain, key_file)) => builder
@@ -272,27 +328,54 @@ impl ClientTls {
                 .map_err(|e| TlsError(unusable(&e, chain, key_file)))?,
         };
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(ClientTls::build(Arc::new(config), options.server_name.clone()))
+        Ok(ClientTls::build(Arc::new(config), options.server_name.clone(), peers, Some(verifier)))
     }
 
     /// Uses a configuration made elsewhere. Its ALPN list should be `http/1.1`.
     pub fn from_config(config: Arc<ClientConfig>, server_name: Option<String>) -> ClientTls {
-        ClientTls::build(config, server_name)
+        ClientTls::build(config, server_name, None, None)
     }
 
-    fn build(config: Arc<ClientConfig>, server_name: Option<String>) -> ClientTls {
+    fn build(
+        config: Arc<ClientConfig>,
+        server_name: Option<String>,
+        peers: Option<Peers>,
+        verifier: Option<Arc<dyn ServerCertVerifier>>,
+    ) -> ClientTls {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         ClientTls(Arc::new(Profile {
             id: NEXT.fetch_add(1, Relaxed),
             config,
             with_http2: OnceLock::new(),
             server_name,
+            peers,
+            verifier,
         }))
     }
 
     /// Two profiles are the same only if one is a clone of the other.
     pub(crate) fn id(&self) -> u64 {
         self.0.id
+    }
+
+    /// Whether the server of a connection may be talked to, once its certificate is verified.
+    pub(crate) async fn check(
+        &self,
+        connection: &rustls::ClientConnection,
+        name: &ServerName<'_>,
+    ) -> std::io::Result<()> {
+        // A session that is resumed brings a certificate that was verified when the session began.
+        if connection.handshake_kind() == Some(HandshakeKind::Resumed)
+            && let (Some(verifier), Some([first, between @ ..])) =
+                (&self.0.verifier, connection.peer_certificates())
+        {
+            let verified = verifier.verify_server_cert(first, between, name, &[], UnixTime::now());
+            verified.map_err(std::io::Error::other)?;
+        }
+        match &self.0.peers {
+            None => Ok(()),
+            Some(peers) => peers.check(connection).await.map_err(std::io::Error::other),
+        }
     }
 
     pub(crate) fn config(&self) -> &Arc<ClientConfig> {
@@ -467,6 +550,15 @@ fn unusable(error: &rustls::Error, certificates: &Path, key: &Path) -> String {
             format!("the certificate in {chain} is of an old version of X.509; version 3 is needed")
         }
         error => format!("{chain} with the key in {key}: {error}"),
+    }
+}
+
+/// A response of OCSP that is stapled. What it says is for clients to judge.
+fn ocsp_response(file: &Path) -> Result<Vec<u8>, TlsError> {
+    let bytes = read(file)?;
+    match bytes.first() {
+        Some(0x30) => Ok(bytes),
+        _ => Err(TlsError(format!("{} is not a response of OCSP in DER", file.display()))),
     }
 }
 

@@ -23,6 +23,7 @@ use support::*;
 /// A CA, a server certificate for `localhost`, a client certificate; as files.
 struct Files {
     dir: PathBuf,
+    issuer: Issuer<'static, KeyPair>,
 }
 
 impl Files {
@@ -65,7 +66,18 @@ impl Files {
             std::fs::write(dir.join(format!("{name}.crl")), list.pem().unwrap()).unwrap();
             std::fs::write(dir.join(format!("{name}.der")), list.der()).unwrap();
         }
-        Files { dir }
+        Files { dir, issuer }
+    }
+
+    /// Another certificate and key in `who`'s place, which end after so many seconds.
+    fn renew(&self, who: &str, seconds: u64) {
+        let key = KeyPair::generate().unwrap();
+        let mut asked = CertificateParams::new(vec![who.to_owned()]).unwrap();
+        let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+        asked.not_after = rcgen::date_time_ymd(1970, 1, 1) + Duration::from_secs(now + seconds);
+        let certificate = asked.signed_by(&key, &self.issuer).unwrap();
+        std::fs::write(self.at(&format!("{who}.pem")), certificate.pem()).unwrap();
+        std::fs::write(self.at(&format!("{who}.key")), key.serialize_pem()).unwrap();
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -146,6 +158,32 @@ fn bodies_pass_and_connections_are_kept() {
         }
         assert_eq!((client.stats().created, client.stats().reused), (1, 3));
     });
+}
+
+/// Nothing is verified in a session that is resumed, but the time goes on.
+#[test]
+fn a_certificate_that_has_expired_is_not_good_in_a_resumed_session() {
+    for (who, verify) in [("partner", ClientVerify::Require), ("localhost", ClientVerify::None)] {
+        // A slow machine needs longer for the first two connections.
+        let ended = [3, 10, 60].into_iter().any(|seconds| {
+            let files = Files::new(&format!("resumed-{who}"));
+            files.renew(who, seconds);
+            let (server, _workers) = files.server(verify);
+            let profile = files.profile(Roots::File(files.at("ca.pem")), verify == ClientVerify::Require);
+            let profile = ClientTls::new(&profile).unwrap();
+            let target = Target::https("localhost", server.local_addr().port(), profile);
+            // Each on a connection of its own.
+            let asked = || block_on(ask(&Client::new(ClientLimits::default()), &target, "hello")).is_ok();
+            let began = std::time::Instant::now();
+            if !(asked() && asked()) {
+                return false;
+            }
+            std::thread::sleep(Duration::from_secs(seconds + 1).saturating_sub(began.elapsed()));
+            assert!(!asked(), "{who} has expired");
+            true
+        });
+        assert!(ended, "{who}: no connection before its end");
+    }
 }
 
 /// Over TLS the handshake says whether HTTP/2 is spoken, and nothing else does.
@@ -294,6 +332,7 @@ fn versions_ciphers_and_revocation_are_agreed_on_or_not_at_all() {
         versions: versions.iter().map(|version| (*version).to_owned()).collect(),
         ciphers: ciphers.iter().map(|cipher| (*cipher).to_owned()).collect(),
         revoked: revoked.iter().map(|file| files.at(file)).collect(),
+        ocsp: None,
     };
     let any = || rules(&[], &[], &[]);
     const OLD: &str = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";

@@ -315,3 +315,23 @@ fn keys_users_and_signatures_let_in() {
         assert!(!log.contains(secret), "{secret}: {log}");
     }
 }
+
+/// A reload takes the keys of a file even if nothing else has changed.
+#[test]
+fn a_set_of_keys_is_read_again() {
+    let ((old, old_public), (new, new_public)) = (pair("a"), pair("b"));
+    let root = directory("keys-file", &api("file", ""), "");
+    let file = root.join("keys.json");
+    let publish = |key: &Value| std::fs::write(&file, json!({ "keys": [key] }).to_string()).unwrap();
+    publish(&old_public);
+    let settings = format!("[access.file]\nissuers = ['https://id.example']\njwks = '{}'\n", file.display());
+    std::fs::write(root.join("busbar.toml"), settings).unwrap();
+    let bus = Process::run(&root.join("synapse.xml"), &[]);
+    let status = |key: &EncodingKey, id: &str| {
+        ask(&bus, "GET", "/file/orders", &bearer(&token(key, id, json!({}))), "").status
+    };
+    assert_eq!((status(&old, "a"), status(&new, "b")), (200, 401));
+    publish(&new_public);
+    crate::support::ask(bus.field("admin"), "POST", "/reload", b"").unwrap();
+    assert_eq!((status(&old, "a"), status(&new, "b")), (401, 200), "{}", bus.stderr());
+}

@@ -9,8 +9,12 @@ mod interop;
 #[path = "../../../security/tests/common/policies.rs"]
 mod policies;
 
+#[path = "../../../revocation/tests/authority/mod.rs"]
+mod authority;
+
 mod access;
 mod ldap;
+mod ocsp;
 mod secrets;
 mod wss;
 mod wss4j;

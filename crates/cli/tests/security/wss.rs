@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use xml::{Document, ParseOptions};
 
-const PASSWORD: &str = "opensesame";
+pub(crate) const PASSWORD: &str = "opensesame";
 const REQUEST: &str = "<soapenv:Envelope xmlns:soapenv='http://schemas.xmlsoap.org/soap/envelope/'><soapenv:Header><r:Route xmlns:r='urn:r'>a</r:Route></soapenv:Header><soapenv:Body><m:buy xmlns:m='urn:m'><price>12</price></m:buy></soapenv:Body></soapenv:Envelope>";
 
 fn pem(name: &str) -> (String, String) {
@@ -45,7 +45,7 @@ fn policy(number: u32, client: bool) -> String {
 }
 
 /// A configuration with a service and a way to it for each scenario, and a backend that counts.
-fn directory(name: &str, port: u16) -> PathBuf {
+pub(crate) fn directory(name: &str, port: u16) -> PathBuf {
     let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("security-{name}"));
     let _ = fs::remove_dir_all(&root);
     fs::create_dir_all(&root).unwrap();
@@ -92,7 +92,7 @@ fn directory(name: &str, port: u16) -> PathBuf {
     root
 }
 
-fn start(root: &Path, port: u16, settings: &[String]) -> Process {
+pub(crate) fn start(root: &Path, port: u16, settings: &[String]) -> Process {
     let (path, http) = (root.join("synapse.xml"), format!("127.0.0.1:{port}"));
     let mut arguments =
         vec!["run", path.to_str().unwrap(), "--http", &http, "--admin", "127.0.0.1:0", "--workers", "2"];
@@ -111,7 +111,7 @@ fn with_keys(root: &Path, port: u16) -> Process {
 }
 
 /// The client, as a program of its own.
-fn client(root: &Path, number: u32) -> Side {
+pub(crate) fn client(root: &Path, number: u32) -> Side {
     let mut policy = Policy::parse(policy(number, true).as_bytes()).unwrap();
     policy.config.user = "alice".to_owned();
     let read = |file: &str| KeyStore::read(&fs::read(root.join(file)).unwrap(), "", None).unwrap();
@@ -130,7 +130,7 @@ fn client(root: &Path, number: u32) -> Side {
     }
 }
 
-fn secured(side: &Side, exchange: &mut Exchange, password: &str) -> String {
+pub(crate) fn secured(side: &Side, exchange: &mut Exchange, password: &str) -> String {
     let password = |_: &str| Some(Secret::new(password.as_bytes().to_vec()));
     let replays = Replays::default();
     let environment = Environment {
@@ -145,7 +145,7 @@ fn secured(side: &Side, exchange: &mut Exchange, password: &str) -> String {
     xml::to_string(&document, Document::ROOT)
 }
 
-fn post(bus: &Process, path: &str, message: &str) -> (u16, String) {
+pub(crate) fn post(bus: &Process, path: &str, message: &str) -> (u16, String) {
     let mut stream = std::net::TcpStream::connect(bus.http()).unwrap();
     let more = "Content-Type: text/xml; charset=UTF-8\r\nSOAPAction: \"urn:buy\"\r\nConnection: close\r\n";
     let (status, _, body) = exchange(&mut stream, "POST", path, message.as_bytes(), more).unwrap();

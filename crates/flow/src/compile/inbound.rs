@@ -67,7 +67,7 @@ const NOT_NEEDED: &[(&str, &str)] = &[
 
 /// The parameters for certificates of clients.
 const REVOCATION: &str =
-    "servers are not asked for it (OCSP); lists of what is revoked are named by `tls.revoked`";
+    "servers are asked (OCSP) where `tls.ocsp` says so, which is about the certificate of the setting `[tls]`";
 
 /// Parameters of WebSockets that have no effect, with what becomes of what they are about.
 const FRAMES: &[(&str, &str)] = &[

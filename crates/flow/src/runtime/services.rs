@@ -200,6 +200,8 @@ pub struct Security {
     pub trust_password: String,
     /// Lists of revoked certificates.
     pub revoked: Vec<PathBuf>,
+    /// Servers are asked whether the certificates of signers are revoked.
+    pub ocsp: Option<transport::Ocsp>,
 }
 
 impl std::fmt::Debug for Security {

@@ -46,7 +46,7 @@ impl Work<'_> {
         self.canonical(info, prefixes, &mut |piece| signed.extend_from_slice(piece))?;
         let suite = self.side.policy.suite;
         let symmetric = matches!(self.side.policy.binding, Binding::Symmetric { .. });
-        let certificate = match (key, how) {
+        let (certificate, between) = match (key, how) {
             (Key::Certificate(der, between), Signing::Rsa(digest))
                 if !symmetric && is_as_strong(digest, suite.signature) =>
             {
@@ -61,14 +61,14 @@ impl Work<'_> {
                 if !certificate.public.is_signed(digest, &signed, &value) {
                     return Err(wrong("its value is wrong"));
                 }
-                Some(certificate)
+                (Some(certificate), between)
             }
             (Key::Secret(secret), Signing::Hmac(digest)) if symmetric => {
                 let secret = secret.unwrap_or_else(|| random(32));
                 if !is_mac(digest, &secret, &signed, &value) {
                     return Err(wrong("its value is wrong"));
                 }
-                None
+                (None, Vec::new())
             }
             _ => return Err(wrong("its algorithm or its key is not what the policy asks for")),
         };
@@ -79,7 +79,7 @@ impl Work<'_> {
         for reference in references {
             self.reference(reference)?;
         }
-        self.signature = Some(Signature { value, certificate });
+        self.signature = Some(Signature { value, certificate, between });
         Ok(())
     }
 

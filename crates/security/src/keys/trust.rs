@@ -34,7 +34,7 @@ impl fmt::Debug for Trust {
     }
 }
 
-/// A certificate that was verified, and until when that holds.
+/// A certificate that was verified, and when.
 type Verified = (Arc<Certificate>, Timestamp);
 
 /// Any extended usage: those that are there are of TLS, mail and code.
@@ -80,6 +80,7 @@ impl Trust {
         let lock = || self.verified.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((certificate, at)) = lock().get(der)
             && now.as_second().abs_diff(at.as_second()) < KEPT as u64
+            && certificate.is_valid_at(now)
         {
             return Ok(Arc::clone(certificate));
         }
@@ -140,8 +141,34 @@ impl Trust {
         }
     }
 
+    /// The names and keys of the certificates, for paths that lead to them.
+    pub fn anchors(&self) -> &[TrustAnchor<'static>] {
+        &self.anchors
+    }
+
     /// The certificate that fulfils a condition, among those that are trusted by themselves.
     pub fn find(&self, is_it: impl Fn(&Certificate) -> bool) -> Option<&Arc<Certificate>> {
         self.certificates.iter().find(|certificate| is_it(certificate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_that_was_trusted_is_not_after_its_end() {
+        let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).unwrap();
+        let mut asked = rcgen::CertificateParams::new(Vec::new()).unwrap();
+        asked.not_before = rcgen::date_time_ymd(2020, 1, 1);
+        asked.not_after = rcgen::date_time_ymd(2021, 1, 1);
+        asked.key_usages = vec![rcgen::KeyUsagePurpose::DigitalSignature];
+        let made = asked.self_signed(&key).unwrap();
+        let store = KeyStore::read(made.pem().as_bytes(), "", None).unwrap();
+        let trust = Trust::new(&store, &[]).unwrap();
+        let check = |at: &str| trust.check(made.der(), &[], at.parse().unwrap()).map(drop);
+        assert_eq!(check("2020-12-31T23:59:50Z"), Ok(()));
+        assert!(check("2021-01-01T00:00:10Z").unwrap_err().contains("not valid at this time"));
+        assert_eq!(check("2020-12-31T23:59:55Z"), Ok(()));
     }
 }

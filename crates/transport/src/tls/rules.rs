@@ -1,6 +1,6 @@
 //! What may be negotiated in a handshake: versions, cipher suites, and certificates that are not revoked.
 
-use super::{TlsError, read};
+use super::{Ocsp, TlsError, read};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateRevocationListDer, ServerName};
@@ -19,6 +19,8 @@ pub struct TlsRules {
     /// Revocation lists, in PEM (as many as the file has) or DER. Where there is one, each certificate of a chain has to be in the scope of
     /// one that has not expired.
     pub revoked: Vec<PathBuf>,
+    /// Servers are asked whether certificates are revoked. Default: they are not.
+    pub ocsp: Option<Ocsp>,
 }
 
 /// The name of a suite as IANA writes it.
