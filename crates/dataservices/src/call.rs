@@ -34,7 +34,7 @@ With the source `body`, the body of the message is the request, as a client woul
 `request-box`) are committed as a whole or not at all.
 
 The answer replaces the body, in the form that the message has (JSON stays JSON), or becomes a property of default scope, which is XML. An operation
-without an answer changes neither. Where the data service would answer with a `DataServiceFault`, the flow faults, with the text of that in ERROR_DETAIL.
+without an answer leaves the body empty (`application/xml`), and a property as it was. Where the data service would answer with a `DataServiceFault`, the flow faults, with the text of that in ERROR_DETAIL.
 
 The step waits without holding a worker.",
     inside: &[
@@ -266,6 +266,17 @@ impl DataServiceCall {
     }
 }
 
+/// Makes the body an empty envelope, in the version of SOAP that the message has.
+fn empty(context: &mut Context) {
+    let version = match context.payload.is_json() {
+        true => SoapVersion::V11,
+        false => context.envelope().map_or(SoapVersion::V11, |envelope| envelope.version),
+    };
+    context.payload.set_envelope(Envelope::empty(version));
+    context.set_axis2("messageType", Value::from("application/xml"));
+    context.set_axis2("ContentType", Value::from("application/xml"));
+}
+
 impl Mediator for DataServiceCall {
     fn need(&self) -> Need {
         Need::Whole
@@ -287,7 +298,12 @@ impl Mediator for DataServiceCall {
             let ask = self.ask(&service, context)?;
             let limits = context.services().limits.clone();
             let json = self.property.is_none() && context.payload.is_json() && !ask.is_rdf(&service);
-            let Some(bytes) = whole(&service, ask, limits.held, json).await? else { return Ok(Flow::Next) };
+            let Some(bytes) = whole(&service, ask, limits.held, json).await? else {
+                if self.property.is_none() {
+                    empty(context);
+                }
+                return Ok(Flow::Next);
+            };
             let text = || String::from_utf8_lossy(&bytes).into_owned();
             match &self.property {
                 Some(name) => {

@@ -43,8 +43,17 @@ impl Form {
     }
 }
 
-/// Escapes a text for element content and attributes. Characters that XML does not have become question marks.
+/// Escapes a text for element content. Characters that XML does not have become question marks.
 pub(crate) fn escape(text: &str, out: &mut String) {
+    escaped(text, false, out);
+}
+
+/// Escapes a text for an attribute: a reader would take tabs and line ends for blanks.
+fn escape_attribute(text: &str, out: &mut String) {
+    escaped(text, true, out);
+}
+
+fn escaped(text: &str, is_attribute: bool, out: &mut String) {
     // The first byte of U+FFFE and U+FFFF is 0xEF.
     if !text.bytes().any(|byte| byte < b' ' || matches!(byte, b'&' | b'<' | b'>' | b'"' | 0xEF)) {
         return out.push_str(text);
@@ -58,6 +67,8 @@ pub(crate) fn escape(text: &str, out: &mut String) {
             '>' => "&gt;",
             '"' => "&quot;",
             '\r' => "&#xD;",
+            '\t' if is_attribute => "&#x9;",
+            '\n' if is_attribute => "&#xA;",
             '\t' | '\n' => continue,
             '\0'..='\u{1F}' | '\u{FFFE}' | '\u{FFFF}' => "?",
             _ => continue,
@@ -243,7 +254,7 @@ impl Writer {
             json_value(value, xsd_type, &mut self.text);
         } else if let Some(value) = value {
             let _ = write!(self.text, " {name}=\"");
-            escape(value, &mut self.text);
+            escape_attribute(value, &mut self.text);
             self.text.push('"');
         }
     }

@@ -233,7 +233,10 @@ impl Run {
                 None if level == 0 => scope.parameters.get(&parameter.name).cloned(),
                 None => None,
             };
+            // An empty list of JSON is no element in XML, so that nothing is given.
+            let is_nothing = |given: &Given| matches!(given, Given::Many(values) if values.is_empty());
             let given = given
+                .filter(|given| parameter.is_array || !is_nothing(given))
                 .or_else(|| self.exports.get(&parameter.name).cloned())
                 .or_else(|| parameter.default.clone());
             let given = match given {
@@ -562,6 +565,10 @@ fn bind(query: &Query, givens: &Givens) -> Result<(Statement, Vec<Parameter>), T
             Some(Given::One(value)) => all.push(bound(&parameter.name, kind, value.as_deref())?),
             None => all.push(Parameter::Null(kind)),
         }
+    }
+    if let Some(why) = value::unstorable(&all, query.dialect()) {
+        let message = format!("Error in 'SQLQuery.processPreNormalQuery' of the query {}: {why}", query.id);
+        return Err(Trouble { status: 400, ..Trouble::new(code::DATABASE, message) });
     }
     Ok((query.statement(&counts, &texts), all))
 }

@@ -9,6 +9,7 @@ use flow::data::DataService;
 use flow::{Client, Context, Fault, Flow, Mediator, Moves, Need};
 use message::{Body, BodyError, BodyStream, Headers, MediaType, Payload, Reading, Value};
 use std::any::Any;
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -204,7 +205,7 @@ fn set(context: &mut Context, body: Body, media_type: &str, is_rest: bool) {
 /// A response with a status.
 pub(crate) struct Reply {
     pub status: u16,
-    pub media_type: &'static str,
+    pub media_type: Cow<'static, str>,
     pub headers: Vec<(&'static str, String)>,
     pub body: Body,
     /// It counts as a fault in the statistics.
@@ -212,14 +213,20 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    pub fn new(status: u16, media_type: &'static str, text: String) -> Reply {
+    pub fn new(status: u16, media_type: impl Into<Cow<'static, str>>, text: String) -> Reply {
         let body = Body::Bytes(text.into_bytes().into());
-        Reply { status, media_type, headers: Vec::new(), body, is_fault: false }
+        Reply { status, media_type: media_type.into(), headers: Vec::new(), body, is_fault: false }
     }
 
     /// A response without a body.
     pub fn nothing(status: u16) -> Reply {
-        Reply { status, media_type: "", headers: Vec::new(), body: Body::Empty, is_fault: false }
+        Reply {
+            status,
+            media_type: Cow::Borrowed(""),
+            headers: Vec::new(),
+            body: Body::Empty,
+            is_fault: false,
+        }
     }
 
     pub fn with(mut self, name: &'static str, value: &str) -> Reply {
@@ -236,7 +243,7 @@ impl Reply {
                 context.soap_action = None;
                 context.set_axis2("NO_ENTITY_BODY", Value::Boolean(true));
             }
-            body => set(context, body, self.media_type, true),
+            body => set(context, body, &self.media_type, true),
         }
         for (name, value) in self.headers {
             context.headers.set(name, value);

@@ -71,6 +71,13 @@ fn timestamp(text: &str) -> Option<String> {
     ))
 }
 
+/// Why a database cannot store one of the values.
+pub(crate) fn unstorable(parameters: &[sql::Parameter], dialect: sql::Dialect) -> Option<&'static str> {
+    let has_nul = |one: &sql::Parameter| matches!(one, sql::Parameter::Text(text) if text.contains('\0'));
+    (dialect == sql::Dialect::Postgres && parameters.iter().any(has_nul))
+        .then_some("a text has a NUL character, which PostgreSQL does not store")
+}
+
 /// A check of a value.
 #[derive(Debug)]
 pub(crate) enum Check {

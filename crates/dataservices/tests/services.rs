@@ -1246,9 +1246,9 @@ fn flows_ask_without_http() {
     ]
     .concat();
     let flow = "<proxy name='P'><target><inSequence>\
-        <dataServiceCall serviceName='Shop'><source type='inline'/><operations type='single'><operation name='create'/></operations></dataServiceCall>\
+        <dataServiceCall serviceName='Shop'><source type='inline'/><operations type='single'><operation name='create'/></operations><target type='property' name='none'/></dataServiceCall>\
         <dataServiceCall serviceName='Shop'><source type='inline'/><operations type='batch'>\
-        <operation name='add'><param name='a' value='1'/></operation><operation name='add'><param name='a' expression='//n'/></operation></operations></dataServiceCall>\
+        <operation name='add'><param name='a' value='1'/></operation><operation name='add'><param name='a' expression='//n'/></operation></operations><target type='property' name='none'/></dataServiceCall>\
         <dataServiceCall serviceName='Shop'><source type='inline'/><operations type='single'><operation name='sum'/></operations><target type='property' name='sum'/></dataServiceCall>\
         <dataServiceCall serviceName='Shop'><source type='body'/><target type='body'/></dataServiceCall>\
         <property name='Sum' expression='$ctx:sum' scope='transport'/><property name='S' expression=\"$ctx:sum//*[local-name()='s']\" scope='transport'/><respond/></inSequence></target></proxy>";

@@ -10,7 +10,7 @@ use crate::value::Row;
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::thread::ThreadId;
@@ -66,6 +66,7 @@ pub struct Pool {
     health: Mutex<Health>,
     /// Counts broken connections: older connections are validated before they are used again.
     doubts: AtomicU64,
+    validation_is_refused: AtomicBool,
     /// A connection was returned or closed.
     returned: Notify,
     /// The server's numbers of connections that were closed while a statement ran on them, until that is ended.
@@ -165,6 +166,7 @@ impl Pool {
             counts: Counts::default(),
             health: Mutex::default(),
             doubts: AtomicU64::new(0),
+            validation_is_refused: AtomicBool::new(false),
             returned: Notify::new(),
             ending: Mutex::default(),
             source,
@@ -237,19 +239,31 @@ impl Pool {
         self.counts.leases.fetch_add(1, Relaxed);
         let end = Instant::now() + self.source.options.wait.min(Options::LONGEST);
         loop {
+            let begun = Instant::now();
+            // One time for all idle connections: to wait for each of them that does not answer would take too long.
+            let until = begun + self.validation_time();
             while let Some(idle) = self.take() {
                 let doubted = idle.sure != self.doubts.load(Relaxed);
                 let validation = self.source.options.validation;
-                let ask = doubted || validation.is_some_and(|after| idle.since.elapsed() >= after);
+                let is_due = doubted || validation.is_some_and(|after| idle.since.elapsed() >= after);
+                // There is no other connection to a database in memory.
+                let ask = is_due && !self.source.target.is_in_memory();
                 lease.made = idle.made;
                 lease.connection = Some(idle.connection);
-                if !ask || lease.works().await {
+                let works = if ask { lease.works(until).await } else { Works::Yes };
+                if works == Works::Yes {
                     return Ok(lease);
                 }
                 lease.close();
+                if works == Works::Late {
+                    self.close_idle();
+                    break;
+                }
             }
             let returned = self.returned.notified();
-            let error = match self.open().await {
+            // What the validation took is part of the time for a connection.
+            let left = self.source.options.connect_timeout.saturating_sub(begun.elapsed());
+            let error = match self.open(left).await {
                 Ok(connection) => {
                     lease.made = Instant::now();
                     lease.connection = Some(connection);
@@ -271,9 +285,26 @@ impl Pool {
         }
     }
 
+    /// How long idle connections have to show that they work: a part of the time for a connection, so that a new one can be made.
+    fn validation_time(&self) -> Duration {
+        (self.source.options.connect_timeout / 2).min(Duration::from_secs(5))
+    }
+
+    /// Says once that the database refuses the query: each connection is closed then where the next request would use it.
+    fn warn_of_validation(&self, error: &Error) {
+        if !self.validation_is_refused.swap(true, Relaxed) {
+            tracing::warn!(target: "busbar::sql", "data source {}: validationQuery: {}", self.name, error.detail());
+        }
+    }
+
+    /// Closes the idle connections.
+    fn close_idle(&self) {
+        let idle = std::mem::take(&mut *lock(&self.idle));
+        self.counts.closed.fetch_add(idle.len() as u64, Relaxed);
+    }
+
     /// Opens a connection, within the timeout.
-    async fn open(&self) -> Result<Connection, Error> {
-        let timeout = self.source.options.connect_timeout;
+    async fn open(&self, timeout: Duration) -> Result<Connection, Error> {
         let late = || {
             let message = format!(
                 "there is no connection to {} within {} s",
@@ -570,18 +601,26 @@ impl Lease {
         ran
     }
 
-    /// Whether an idle connection works, within a short timeout.
-    async fn works(&mut self) -> bool {
-        let pool = Arc::clone(&self.pool);
-        let Some(connection) = self.connection.as_mut() else { return false };
-        let timeout = pool.source.options.connect_timeout.min(Duration::from_secs(5));
+    /// Whether an idle connection works.
+    async fn works(&mut self, until: Instant) -> Works {
+        let options = &self.pool.source.options;
+        let Some(connection) = self.connection.as_mut() else { return Works::No };
         self.is_busy = true;
-        let outcome = match &pool.source.options.validation_query {
-            Some(query) => within(timeout, connection.execute(query), || late(&pool, timeout)).await,
-            None => within(timeout, connection.ping(), || late(&pool, timeout)).await,
+        let asked = match &options.validation_query {
+            Some(query) => tokio::time::timeout_at(until.into(), connection.execute(query)).await,
+            None => tokio::time::timeout_at(until.into(), connection.ping()).await,
         };
-        self.is_busy = false;
-        outcome.is_ok()
+        self.is_busy = asked.is_err();
+        match asked {
+            Ok(Ok(())) => Works::Yes,
+            Ok(Err(error)) => {
+                if options.validation_query.is_some() && !error.breaks() {
+                    self.pool.warn_of_validation(&error);
+                }
+                Works::No
+            }
+            Err(_) => Works::Late,
+        }
     }
 
     /// Closes the connection.
@@ -592,6 +631,15 @@ impl Lease {
         self.in_transaction = false;
         self.is_busy = false;
     }
+}
+
+/// What an idle connection says when it is asked whether it works.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Works {
+    Yes,
+    No,
+    /// Nothing, for too long.
+    Late,
 }
 
 /// How long the receiver of rows had no room.

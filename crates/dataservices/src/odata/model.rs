@@ -53,6 +53,19 @@ pub(crate) struct Model {
 pub(crate) struct Table {
     pub name: String,
     pub columns: Vec<Column>,
+    pub links: Vec<Link>,
+}
+
+/// A navigation property: a foreign key, seen from one of its two tables.
+#[derive(Debug, Clone)]
+pub(crate) struct Link {
+    pub name: String,
+    /// The table it leads to.
+    pub table: String,
+    /// Columns of this table by number, and the columns of the other one that are equal to them.
+    pub columns: Vec<(usize, usize)>,
+    /// It leads to any number of rows: the foreign key is there.
+    pub many: bool,
 }
 
 /// A column.
@@ -140,13 +153,41 @@ impl Model {
                     column.edm.name()
                 );
             }
+            table.links.iter().for_each(|link| self.navigation(table, link, namespace, &mut out));
             out.push_str("</EntityType>");
         }
         out.push_str("<EntityContainer Name=\"Container\">");
         for table in &self.tables {
-            let _ = write!(out, "<EntitySet Name=\"{0}\" EntityType=\"{namespace}.{0}\"/>", table.name);
+            let _ = write!(out, "<EntitySet Name=\"{0}\" EntityType=\"{namespace}.{0}\"", table.name);
+            out.push_str(if table.links.is_empty() { "/>" } else { ">" });
+            for Link { name, table: target, .. } in &table.links {
+                let _ = write!(out, "<NavigationPropertyBinding Path=\"{name}\" Target=\"{target}\"/>");
+            }
+            out.push_str(if table.links.is_empty() { "" } else { "</EntitySet>" });
         }
         out + "</EntityContainer></Schema></edmx:DataServices></edmx:Edmx>"
+    }
+
+    /// The `NavigationProperty` of a link.
+    fn navigation(&self, table: &Table, link: &Link, namespace: &str, out: &mut String) {
+        let (name, target) = (&link.name, &link.table);
+        if link.many {
+            let _ = write!(
+                out,
+                "<NavigationProperty Name=\"{name}\" Type=\"Collection({namespace}.{target})\"/>"
+            );
+            return;
+        }
+        let _ = write!(out, "<NavigationProperty Name=\"{name}\" Type=\"{namespace}.{target}\">");
+        for &(here, there) in &link.columns {
+            let referenced = self.table(target).map_or("", |target| &target.columns[there].name);
+            let _ = write!(
+                out,
+                "<ReferentialConstraint Property=\"{}\" ReferencedProperty=\"{referenced}\"/>",
+                table.columns[here].name
+            );
+        }
+        out.push_str("</NavigationProperty>");
     }
 }
 
@@ -157,6 +198,20 @@ impl Table {
 
     pub fn keys(&self) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(|column| column.key)
+    }
+
+    pub fn link(&self, name: &str) -> Option<&Link> {
+        self.links.iter().find(|link| link.name == name)
+    }
+
+    /// Adds a link that is named by its table; where that name is taken, by the columns of its foreign key too.
+    fn add_link(&mut self, table: &str, of_key: &str, columns: Vec<(usize, usize)>, many: bool) {
+        let long = format!("{table}_{of_key}");
+        let numbered = (2..).map(|number| format!("{long}_{number}"));
+        let names = [table.to_owned(), long.clone()].into_iter().chain(numbered);
+        let is_free = |name: &String| self.column(name).is_none() && self.link(name).is_none();
+        let Some(name) = names.take(MOST).find(is_free) else { return };
+        self.links.push(Link { name, table: table.to_owned(), columns, many });
     }
 }
 
@@ -175,15 +230,23 @@ const SQLITE: &str = "SELECT m.name, p.name, p.type, p.type, CASE WHEN p.\"notnu
      FROM sqlite_schema m, pragma_table_info(m.name) p WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
      ORDER BY m.name, p.cid";
 
-/// Queries the database for its tables.
-async fn read(lease: &mut Lease) -> Result<Model, Error> {
-    let dialect = lease.pool().dialect();
-    let text = match dialect {
-        Dialect::Postgres => POSTGRES,
-        Dialect::MySql => MYSQL,
-        // Its tables are not served (`compile`).
-        Dialect::Sqlite | Dialect::SqlServer => SQLITE,
-    };
+/// Foreign keys: an id, table and column, table and column that are referred to (SQLite: empty for its key).
+const POSTGRES_KEYS: &str = "SELECT k.oid::text, a.relname::text, ac.attname::text, b.relname::text, bc.attname::text \
+     FROM (SELECT oid, conrelid, confrelid, unnest(conkey) AS here, unnest(confkey) AS there, generate_subscripts(conkey, 1) AS number \
+     FROM pg_constraint WHERE contype = 'f') k JOIN pg_class a ON a.oid = k.conrelid JOIN pg_class b ON b.oid = k.confrelid \
+     JOIN pg_namespace an ON an.oid = a.relnamespace JOIN pg_namespace bn ON bn.oid = b.relnamespace \
+     JOIN pg_attribute ac ON ac.attrelid = a.oid AND ac.attnum = k.here JOIN pg_attribute bc ON bc.attrelid = b.oid AND bc.attnum = k.there \
+     WHERE an.nspname = current_schema() AND bn.nspname = current_schema() ORDER BY a.relname, k.oid, k.number";
+
+const MYSQL_KEYS: &str = "SELECT constraint_name, table_name, column_name, referenced_table_name, referenced_column_name \
+     FROM information_schema.key_column_usage WHERE referenced_table_name IS NOT NULL AND table_schema = DATABASE() \
+     AND referenced_table_schema = DATABASE() ORDER BY table_name, constraint_name, ordinal_position";
+
+const SQLITE_KEYS: &str = "SELECT f.id, m.name, f.\"from\", f.\"table\", coalesce(f.\"to\", '') \
+     FROM sqlite_schema m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table' ORDER BY m.name, f.id DESC, f.seq";
+
+/// The rows of a query about the database, as texts.
+async fn texts(lease: &mut Lease, text: &str) -> Result<Vec<Vec<String>>, Error> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let take = |row: Row| {
         if rows.len() >= MOST {
@@ -192,19 +255,63 @@ async fn read(lease: &mut Lease) -> Result<Model, Error> {
         rows.push(row.values.into_iter().map(|value| Value::text(value).unwrap_or_default()).collect());
         Ok(true)
     };
-    lease.run(&Statement::new(text, dialect), &[], take).await?;
-    let mut model = Model::default();
-    let mut table = Table::default();
+    let statement = Statement::new(text, lease.pool().dialect());
+    lease.run(&statement, &[], take).await?;
+    Ok(rows)
+}
+
+/// Adds the links of foreign keys to the tables of both ends.
+fn link(tables: &mut [Table], rows: &[Vec<String>]) {
+    for key in rows.chunk_by(|a, b| a.get(..2) == b.get(..2)) {
+        let Some([_, here, _, there, _]) = key.first().map(Vec::as_slice) else { continue };
+        let find = |name: &str| {
+            let exact = tables.iter().position(|table| table.name == *name);
+            exact.or_else(|| tables.iter().position(|table| table.name.eq_ignore_ascii_case(name)))
+        };
+        let (Some(here), Some(there)) = (find(here), find(there)) else { continue };
+        let column = |table: &Table, name: &str| {
+            let is_it = |column: &Column| column.name.eq_ignore_ascii_case(name);
+            table.column(name).or_else(|| table.columns.iter().position(is_it))
+        };
+        let pair = |row: &Vec<String>| {
+            let [_, _, from, _, to] = row.as_slice() else { return None };
+            let to = match to.as_str() {
+                "" if key.len() == 1 => tables[there].columns.iter().position(|column| column.key)?,
+                name => column(&tables[there], name)?,
+            };
+            Some((column(&tables[here], from)?, to))
+        };
+        let Some(pairs) = key.iter().map(pair).collect::<Option<Vec<(usize, usize)>>>() else { continue };
+        let of_key: Vec<&str> = pairs.iter().map(|&(at, _)| tables[here].columns[at].name.as_str()).collect();
+        let of_key = of_key.join("_");
+        let (from, to) = (tables[here].name.clone(), tables[there].name.clone());
+        let back = pairs.iter().map(|&(a, b)| (b, a)).collect();
+        tables[here].add_link(&to, &of_key, pairs, false);
+        tables[there].add_link(&from, &of_key, back, true);
+    }
+}
+
+/// Queries the database for its tables.
+async fn read(lease: &mut Lease) -> Result<Model, Error> {
+    let dialect = lease.pool().dialect();
+    let (text, keys) = match dialect {
+        Dialect::Postgres => (POSTGRES, POSTGRES_KEYS),
+        Dialect::MySql => (MYSQL, MYSQL_KEYS),
+        // The tables of SQL Server are not served (`compile`).
+        Dialect::Sqlite | Dialect::SqlServer => (SQLITE, SQLITE_KEYS),
+    };
+    let (rows, keys) = (texts(lease, text).await?, texts(lease, keys).await?);
+    let mut tables: Vec<Table> = Vec::new();
     for row in rows {
         let [name, column, plain, full, not_null, key] = row.as_slice() else { continue };
         // A name that OData does not allow is not served.
         if !is_name(name) || !is_name(column) {
             continue;
         }
-        if table.name != *name {
-            let before = std::mem::replace(&mut table, Table { name: name.clone(), columns: Vec::new() });
-            model.tables.extend((!before.columns.is_empty()).then(|| Arc::new(before)));
+        if tables.last().is_none_or(|table| table.name != *name) {
+            tables.push(Table { name: name.clone(), ..Table::default() });
         }
+        let Some(table) = tables.last_mut() else { continue };
         let (edm, kind, cast) = match dialect {
             Dialect::Postgres => of_postgres(plain, full),
             Dialect::MySql => of_mysql(plain, full),
@@ -219,8 +326,8 @@ async fn read(lease: &mut Lease) -> Result<Model, Error> {
             key: key == "true",
         });
     }
-    model.tables.extend((!table.columns.is_empty()).then(|| Arc::new(table)));
-    Ok(model)
+    link(&mut tables, &keys);
+    Ok(Model { tables: tables.into_iter().map(Arc::new).collect() })
 }
 
 fn is_name(text: &str) -> bool {

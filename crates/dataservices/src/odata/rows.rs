@@ -1,7 +1,9 @@
 //! Rows as OData JSON.
 
+use super::failed;
 use super::filter::standard;
 use super::model::{Column, Edm};
+use crate::fault::Trouble;
 use crate::output::Pipe;
 use crate::value;
 use serde_json::Value as Json;
@@ -10,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// Writes a JSON string.
-fn string(text: &str, out: &mut String) {
+pub(super) fn string(text: &str, out: &mut String) {
     out.push('"');
     message::json::escape(text, out);
     out.push('"');
@@ -75,6 +77,20 @@ pub(super) fn is_among(etag: &str, list: &str) -> bool {
     list.trim() == "*" || list.split(',').any(|e| opaque(e) == opaque(etag))
 }
 
+/// The parameter for a value that was read, for a column of the same database.
+pub(super) fn parameter_of(value: &Value, column: &Column) -> Result<Parameter, Trouble> {
+    let text = match value {
+        // In a text column an empty text is no NULL.
+        Value::Text(text) if column.kind == Kind::Text => return Ok(Parameter::Text(text.clone())),
+        Value::Integer(number) if column.kind == Kind::Boolean => {
+            return Ok(Parameter::Boolean(*number != 0));
+        }
+        value => value.clone().text(),
+    };
+    let wrong = |why| failed(500, format!("the foreign key to `{}`: {why}", column.name));
+    column.kind.parse(text.as_deref()).map_err(wrong)
+}
+
 /// The parameter for a member of a request.
 ///
 /// # Errors
@@ -118,12 +134,19 @@ pub(super) struct Out {
     pub count: u64,
     /// Rows have all columns, and so they have ETags.
     pub is_whole: bool,
+    /// Most rows, if the client prefers pages; and whether there is another one.
+    pub page: Option<u64>,
+    pub has_more: bool,
     /// Most bytes of a response that is complete before it is sent; `None`: the writer waits instead.
     pub most: Option<usize>,
 }
 
 impl Sink for &mut Out {
     fn row(&mut self, row: Row) -> Result<bool, Error> {
+        if self.page.is_some_and(|size| self.count >= size) {
+            self.has_more = true;
+            return Ok(false);
+        }
         self.text.push_str(if self.count == 0 { "{" } else { ",{" });
         if self.is_whole {
             self.text.push_str("\"@odata.etag\":");

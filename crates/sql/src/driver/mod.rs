@@ -164,8 +164,10 @@ impl Connection {
             Dialect::Sqlite => Connection::Sqlite(sqlite::Session::open(source).await?),
             Dialect::SqlServer => Connection::SqlServer(Box::new(mssql::Session::open(source).await?)),
         };
-        if let Some(init) = &source.options.init {
-            connection.execute(init).await?;
+        // SQLite has run it already.
+        if let Some(init) = source.options.init.as_ref().filter(|_| source.target.dialect != Dialect::Sqlite)
+        {
+            connection.execute(init).await.map_err(|error| of_init(source, error))?;
         }
         Ok(connection)
     }
@@ -238,6 +240,11 @@ fn unavailable(error: sqlx::Error) -> Error {
     };
     let error = failed(error);
     Error { reason: crate::error::Reason::Unavailable, message: broken.unwrap_or(error.message), ..error }
+}
+
+/// The error for an `initSQL` that fails.
+fn of_init(source: &Source, error: Error) -> Error {
+    Error { message: format!("initSQL for {}: {}", source.target, error.message), ..error }
 }
 
 /// The error for an I/O error.

@@ -1,7 +1,7 @@
 //! SQLite: the library blocks on disks and locks, so each connection has a thread.
 
 use super::turns::{Turn, Turns};
-use super::{Outcome, Rows};
+use super::{Outcome, Rows, of_init};
 use crate::error::{Error, Reason};
 use crate::parameter::Parameter;
 use crate::source::Source;
@@ -12,9 +12,9 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, InterruptHandle, OpenFlags};
 use std::future::poll_fn;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc as answers;
 use tokio::sync::oneshot;
@@ -71,7 +71,10 @@ impl Session {
         let given_up = Arc::new(AtomicU64::new(0));
         let looks = Arc::clone(&given_up);
         let run = move || {
-            match open(&source) {
+            let opened = Arc::new(Mutex::new(Some(opened)));
+            let connection = open(&source, &opened);
+            let Some(opened) = lock(&opened).take() else { return };
+            match connection {
                 Err(error) => _ = opened.send(Err(error)),
                 Ok(mut connection) => {
                     if opened.send(Ok(Arc::new(connection.get_interrupt_handle()))).is_ok() {
@@ -160,7 +163,14 @@ fn gone() -> Error {
     Error::new(Reason::Interrupted, "the thread of the connection ended")
 }
 
-fn open(source: &Source) -> Result<Connection, Error> {
+/// Who waits for the connection, until it is open.
+type Opened = Arc<Mutex<Option<oneshot::Sender<Result<Arc<InterruptHandle>, Error>>>>>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn open(source: &Source, opened: &Opened) -> Result<Connection, Error> {
     let unavailable = |error| Error { reason: Reason::Unavailable, ..failed(error) };
     let connection = match &source.target.database {
         None => Connection::open_in_memory(),
@@ -171,11 +181,13 @@ fn open(source: &Source) -> Result<Connection, Error> {
             Connection::open_with_flags(file, flags)
         }
     };
-    let connection = connection.map_err(|error| {
+    let mut connection = connection.map_err(|error| {
         let error = unavailable(error);
         Error { message: format!("{}: {}", source.target, error.message), ..error }
     })?;
-    connection.busy_timeout(source.options.query_timeout.min(PATIENCE)).map_err(unavailable)?;
+    let patience = source.options.query_timeout.min(PATIENCE);
+    // Who opens it has less time, and should learn that the file is locked.
+    connection.busy_timeout(patience.min(source.options.connect_timeout / 4)).map_err(unavailable)?;
     connection.set_prepared_statement_cache_capacity(source.options.statements);
     let longest = i32::try_from(source.options.longest).unwrap_or(i32::MAX);
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, longest).map_err(unavailable)?;
@@ -189,6 +201,13 @@ fn open(source: &Source) -> Result<Connection, Error> {
     if source.options.read_only {
         connection.pragma_update(None, "query_only", true).map_err(unavailable)?;
     }
+    if let Some(init) = &source.options.init {
+        let opened = Arc::clone(opened);
+        let is_unwanted = move || lock(&opened).as_ref().is_none_or(oneshot::Sender::is_closed);
+        connection.progress_handler(STEPS, Some(is_unwanted)).map_err(unavailable)?;
+        connection.execute_batch(init).map_err(|error| of_init(source, unavailable(error)))?;
+    }
+    connection.busy_timeout(patience).map_err(unavailable)?;
     Ok(connection)
 }
 
