@@ -1,6 +1,6 @@
 //! Charsets of bodies: which encoding a label names, and text in it.
 
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use encoding_rs::{EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 /// The encoding that a `charset` parameter names, for reading. UTF-16 without a byte order mark is big endian, as its
 /// definition (and Java) has it.
@@ -63,6 +63,43 @@ impl Charset {
         self == Charset::UTF8
     }
 
+    /// The name of an encoding that does not have all characters, as [`xml::WriteOptions`] knows it.
+    pub fn partial_name(self) -> Option<&'static str> {
+        match self {
+            Charset::Upto('\u{7F}') => Some("US-ASCII"),
+            Charset::Upto(_) => Some("ISO-8859-1"),
+            Charset::Table(encoding) if ![UTF_8, UTF_16BE, UTF_16LE].contains(&encoding) => {
+                Some(encoding.name())
+            }
+            Charset::Utf16 | Charset::Table(_) => None,
+        }
+    }
+
+    /// The first character of a text that this encoding does not have.
+    pub fn first_unmappable(self, text: &str) -> Option<char> {
+        match self {
+            Charset::Upto(last) => text.chars().find(|character| *character > last),
+            Charset::Table(encoding) if self.partial_name().is_some() => {
+                if text.is_ascii() {
+                    return None;
+                }
+                let mut encoder = encoding.new_encoder();
+                let (mut buffer, mut rest) = ([0; 1024], text);
+                loop {
+                    let (result, read, _) =
+                        encoder.encode_from_utf8_without_replacement(rest, &mut buffer, true);
+                    rest = &rest[read..];
+                    match result {
+                        EncoderResult::InputEmpty => return None,
+                        EncoderResult::OutputFull => {}
+                        EncoderResult::Unmappable(character) => return Some(character),
+                    }
+                }
+            }
+            Charset::Utf16 | Charset::Table(_) => None,
+        }
+    }
+
     /// Text in this encoding.
     pub fn encode(self, text: &str, unmappable: Unmappable) -> Vec<u8> {
         match self {
@@ -91,7 +128,6 @@ fn utf16(units: impl Iterator<Item = u16>, bytes: fn(u16) -> [u8; 2]) -> Vec<u8>
 }
 
 fn table(encoding: &'static Encoding, text: &str, unmappable: Unmappable) -> Vec<u8> {
-    use encoding_rs::EncoderResult;
     let mut encoder = encoding.new_encoder();
     let mut out = Vec::with_capacity(text.len() + 16);
     let mut rest = text;
@@ -148,6 +184,21 @@ mod tests {
         assert_eq!(write("windows-1252", Unmappable::Question), b"a\xe9\x80?");
         assert_eq!(&write("utf-16", Unmappable::Question)[..6], b"\xfe\xff\0a\0\xe9");
         assert_eq!(&write("utf-16le", Unmappable::Question)[..4], b"a\0\xe9\0");
+        for (label, lacks) in [
+            ("utf-8", None),
+            ("utf-16", None),
+            ("utf-16le", None),
+            ("us-ascii", Some('é')),
+            ("iso-8859-1", Some('€')),
+            ("windows-1252", Some('😀')),
+            ("gb18030", None),
+        ] {
+            let charset = Charset::for_label(label).unwrap();
+            assert_eq!(charset.first_unmappable("aé€😀"), lacks, "{label}");
+            assert_eq!(charset.first_unmappable("plain"), None, "{label}");
+            let long = "é".repeat(5000) + "€😀";
+            assert_eq!(charset.first_unmappable(&long), lacks, "{label}");
+        }
         let long = "é".repeat(100_000);
         let out = Charset::for_label("iso-8859-2").unwrap().encode(&long, Unmappable::Question);
         assert_eq!(out.len(), 100_000);

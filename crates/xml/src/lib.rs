@@ -37,14 +37,14 @@ pub use lent::Lent;
 pub use limits::Limits;
 pub use names::{NameId, XML_NS, XMLNS_NS};
 pub use options::{Dtd, FileResolver, ParseOptions, Resolver, StripRule, StripSpace};
-pub use serialize::{Method, Normalization, Serializer, WriteOptions, Writer};
+pub use serialize::{Method, Normalization, Serializer, WriteError, WriteOptions, Writer};
 pub use tokenizer::{AskLeaf, Attribute, Attributes, Event, Interest, Name, Tokenizer};
 pub use tree::{Document, NodeId, NodeKind, NodeSpan};
-pub use write::{Hole, Scope, to_string, write, write_around, write_part};
+pub use write::{Hole, Scope, to_string, write, write_around, write_encoded, write_part, write_text};
 
 /// Escaping for XML in UTF-8.
 pub mod escape {
-    pub use crate::serialize::{push_attribute, push_text};
+    pub use crate::serialize::{has_controls, push_attribute, push_controlled, push_text};
 }
 
 /// Iterators over the tree.

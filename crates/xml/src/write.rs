@@ -1,24 +1,64 @@
 //! From tree to bytes.
 
 use crate::names::{Bindings, NO_PREFIX, NO_URI, PrefixId, UNBOUND, UriId, XML_PREFIX};
-use crate::serialize::{Serializer, WriteOptions, push_attribute, push_comment, push_pi, push_text};
+use crate::serialize::{
+    Serializer, WriteError, WriteOptions, push_attribute, push_comment, push_pi, push_text,
+};
 use crate::{Document, NodeId, NodeKind};
 
 /// Appends `node` and its content to `out`: a document for [`Document::ROOT`] or an element; the value for an
 /// attribute. Namespaces that names in a subtree use are declared, wherever they were declared before.
+///
+/// For Unicode encodings, such as the default: others need [`write_encoded`], because the output ends at a character that they lack.
 pub fn write(doc: &Document, node: NodeId, options: &WriteOptions, out: &mut Vec<u8>) {
+    // (It cannot fail in a Unicode encoding.)
+    let _ = write_encoded(doc, node, options, out);
+}
+
+/// As [`write()`] in any encoding. Errors: a character that the encoding lacks, where there are no character references; the output is not
+/// complete then.
+pub fn write_encoded(
+    doc: &Document,
+    node: NodeId,
+    options: &WriteOptions,
+    out: &mut Vec<u8>,
+) -> Result<(), WriteError> {
     if !options.is_plain() {
         return through_serializer(doc, node, options, out);
     }
     if options.declaration {
         // Only the declaration, which the serializer writes first.
-        Serializer::new(out, options).finish();
+        Serializer::new(out, options).finish()?;
     }
     let mut tree = TreeWriter::new(doc, out);
     // An estimate, to avoid reallocations: a tag takes some 16 bytes.
     let guess = (16 * doc.nodes.len()).clamp(256, 4096);
     tree.out.reserve(if node == Document::ROOT { doc.source.len().max(guess) } else { guess });
     tree.write(node, if options.inherited_namespaces { Inherit::All } else { Inherit::Nothing });
+    Ok(())
+}
+
+/// Appends a text as the method text writes it. `replace`: what stands for a character that the encoding lacks, in ASCII; without it
+/// such a character is an error.
+pub fn write_text(
+    text: &str,
+    options: &WriteOptions,
+    replace: Option<&dyn Fn(char, &mut String)>,
+    out: &mut Vec<u8>,
+) -> Result<(), WriteError> {
+    let options =
+        WriteOptions { method: crate::Method::Text, character_map: Default::default(), ..options.clone() };
+    let mut replaced = String::new();
+    let text = match replace {
+        Some(replace) => {
+            crate::serialize::replace_lacking(text, options.encoding.as_deref(), replace, &mut replaced);
+            &replaced
+        }
+        None => text,
+    };
+    let mut to = Serializer::new(out, &options);
+    to.text(text);
+    to.finish()
 }
 
 /// The namespaces in scope at a place: pairs of prefix (`""`: the default namespace) and URI.
@@ -371,7 +411,12 @@ impl<'a> TreeWriter<'a> {
     }
 }
 
-fn through_serializer(doc: &Document, top: NodeId, options: &WriteOptions, out: &mut Vec<u8>) {
+fn through_serializer(
+    doc: &Document,
+    top: NodeId,
+    options: &WriteOptions,
+    out: &mut Vec<u8>,
+) -> Result<(), WriteError> {
     let mut to = Serializer::new(out, options);
     let mut n = top;
     'walk: loop {
@@ -410,7 +455,7 @@ fn through_serializer(doc: &Document, top: NodeId, options: &WriteOptions, out: 
             n = parent;
         }
     }
-    to.finish();
+    to.finish()
 }
 
 #[cfg(test)]

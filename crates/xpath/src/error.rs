@@ -1,8 +1,10 @@
 //! Errors and their places in the expression.
 
+use crate::value::Value;
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// An error in an expression or in its evaluation. `span` is the byte range in the expression's source
 /// (empty at the end of the source when something is missing there).
@@ -17,7 +19,29 @@ pub struct XPathError {
     pub code: Cow<'static, str>,
     /// Whether it is a syntax error; else a name that does not exist, or a type error.
     pub syntax: bool,
+    /// Of `error()` with a code: the rest of the code, and the error object.
+    pub raised: Option<Arc<Raised>>,
 }
+
+/// What an error that the program raises itself has beyond local name and description.
+#[derive(Debug, Clone)]
+pub struct Raised {
+    /// The prefix of the code.
+    pub prefix: Box<str>,
+    /// The namespace of the code.
+    pub namespace: Box<str>,
+    /// The error object.
+    pub value: Value,
+}
+
+/// Errors are the same if their codes are.
+impl PartialEq for Raised {
+    fn eq(&self, other: &Raised) -> bool {
+        self.namespace == other.namespace
+    }
+}
+
+impl Eq for Raised {}
 
 impl XPathError {
     /// An error at `span`.
@@ -27,6 +51,7 @@ impl XPathError {
             span: span.into().range(),
             code: Cow::Borrowed(""),
             syntax: false,
+            raised: None,
         }
     }
 

@@ -37,7 +37,7 @@ mod value;
 
 pub use collation::Collation;
 pub use context::{BoundNames, Context, ExtensionName, Host};
-pub use error::{NotStreamable, Span, XPathError};
+pub use error::{NotStreamable, Raised, Span, XPathError};
 pub use expression::{Expression, Needs};
 pub use items::{Array, FunctionItem, MAX_ITEM_NESTING, Map, TooDeep};
 pub use options::{

@@ -1,6 +1,7 @@
 //! Errors with their places.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// The prefix of an error of the document.
 const DOCUMENT: &str = "the document: ";
@@ -16,6 +17,8 @@ pub struct XsltError {
     pub line: u32,
     /// Column, from 1; 0 = unknown.
     pub column: u32,
+    /// Of an error that the stylesheet raises itself: the rest of its code, and the error object.
+    pub raised: Option<Arc<xpath::Raised>>,
 }
 
 impl XsltError {

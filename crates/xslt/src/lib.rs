@@ -162,6 +162,7 @@ impl Stylesheet {
                 uri: why.uri.clone(),
                 line: why.line,
                 column: why.column,
+                raised: None,
             });
         }
         let empty = Document::new();
@@ -182,8 +183,14 @@ impl Stylesheet {
             uri: self.plan.modules.get(place.module as usize).cloned().unwrap_or_default(),
             line: place.line,
             column: place.column,
+            raised: None,
         };
         self.plan.unavailable.iter().map(placed).collect()
+    }
+
+    /// The URIs of its modules: the stylesheet, and what it includes and imports.
+    pub fn modules(&self) -> &[String] {
+        &self.plan.modules
     }
 
     /// The properties of `xsl:output`.

@@ -35,8 +35,12 @@ pub(crate) struct Plan {
     pub sets: Vec<AttributeSet>,
     pub space: Vec<SpaceRule>,
     pub output: OutputProperties,
+    /// The `xsl:output` without a name, the last one.
+    pub output_place: Place,
     /// The serialization of the principal result.
     pub writing: Writing,
+    /// `xsl:global-context-item`.
+    pub global_context: Option<crate::version3::GlobalContext>,
     /// Named outputs and character maps, for `xsl:result-document`.
     pub outputs: HashMap<Name, OutputProperties>,
     pub character_maps: HashMap<Name, BTreeMap<char, String>>,
@@ -274,7 +278,7 @@ pub(crate) struct FixedName {
 impl Op {
     pub fn text(text: &str, raw: bool) -> Op {
         let mut escaped = Vec::new();
-        xml::escape::push_text(&mut escaped, text);
+        xml::escape::push_controlled(&mut escaped, text, xml::escape::push_text);
         Op::Text { text: text.into(), escaped: escaped.into(), raw }
     }
 }
@@ -327,7 +331,7 @@ impl Literal {
                 && self.sets.is_empty()
             {
                 fixed.extend_from_slice(&lead);
-                xml::escape::push_attribute(&mut fixed, value);
+                xml::escape::push_controlled(&mut fixed, value, xml::escape::push_attribute);
                 fixed.push(b'"');
             }
             attribute.lead = lead.into();

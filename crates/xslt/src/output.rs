@@ -1,7 +1,7 @@
 //! `xsl:output` (XSLT 1.0 section 16, XSLT 2.0 section 20), and its effect on the serialiser.
 
-use std::collections::BTreeMap;
-use xml::{Normalization, WriteOptions};
+use std::collections::{BTreeMap, HashSet};
+use xml::{Document, NodeId, NodeKind, Normalization, WriteOptions};
 
 /// The serialization parameters. Those that no `xsl:output` gives are `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,6 +41,14 @@ pub struct OutputProperties {
     pub html_version: Option<String>,
     /// `suppress-indentation` (XSLT 3.0): elements (namespace, local name) in which no white space is added.
     pub suppress_indentation: Vec<(String, String)>,
+    /// `item-separator` (XSLT 3.0): what stands between the items of the result.
+    pub item_separator: Option<String>,
+    /// `build-tree` (XSLT 3.0): whether the items become a document first; default no for json and adaptive, yes otherwise.
+    pub build_tree: Option<bool>,
+    /// `allow-duplicate-names` (XSLT 3.0), of json; default no.
+    pub allow_duplicate_names: Option<bool>,
+    /// `json-node-output-method` (XSLT 3.0): how json writes nodes; default xml.
+    pub json_node_method: Option<String>,
     /// The character map (`xsl:character-map`): characters and their replacements.
     pub character_map: BTreeMap<char, String>,
 }
@@ -56,10 +64,14 @@ pub enum OutputMethod {
     Xhtml,
     /// The text nodes only.
     Text,
+    /// JSON: maps, arrays and atomic values (XSLT 3.0).
+    Json,
+    /// Any value, for people (XSLT 3.0).
+    Adaptive,
 }
 
 /// The properties with a single value; the others are lists of names. After the [`FIRST`] of them come those of XSLT 2.0.
-pub(crate) const PROPERTIES: [&str; 15] = [
+pub(crate) const PROPERTIES: [&str; 19] = [
     "method",
     "version",
     "encoding",
@@ -77,7 +89,19 @@ pub(crate) const PROPERTIES: [&str; 15] = [
     "undeclare-prefixes",
     // Of XSLT 3.0:
     "html-version",
+    "item-separator",
+    "build-tree",
+    "allow-duplicate-names",
+    "json-node-output-method",
 ];
+
+/// Whether one of [`PROPERTIES`] is of XSLT 3.0.
+pub(crate) fn is_third(property: &str) -> bool {
+    PROPERTIES[FIRST + SECOND..].contains(&property)
+}
+
+/// The namespace of a `parameter-document`.
+const PARAMETERS: &str = "http://www.w3.org/2010/xslt-xquery-serialization";
 
 /// How many of [`PROPERTIES`] XSLT 1.0 has, and how many 2.0 adds.
 const FIRST: usize = 9;
@@ -108,9 +132,14 @@ impl OutputProperties {
                     // Of later versions: a processor of 1.0 uses XML.
                     "xhtml" => OutputMethod::Xml,
                     "text" => OutputMethod::Text,
+                    "json" if version2 => OutputMethod::Json,
+                    "adaptive" if version2 => OutputMethod::Adaptive,
                     // An extension method, which is not implemented.
                     other if other.contains(':') => return Ok(()),
-                    other => return Err(format!("there is no output method \"{other}\"")),
+                    other => {
+                        let code = if version2 { "XTSE1570: " } else { "" };
+                        return Err(format!("{code}there is no output method \"{other}\""));
+                    }
                 });
             }
             "version" => self.version = text(),
@@ -145,9 +174,90 @@ impl OutputProperties {
                 };
             }
             "undeclare-prefixes" => self.undeclare_prefixes = Some(flag()?),
+            "item-separator" => self.item_separator = text().filter(|t| t != "#absent"),
+            "build-tree" => self.build_tree = Some(flag()?),
+            "allow-duplicate-names" => self.allow_duplicate_names = Some(flag()?),
+            "json-node-output-method" => match value.trim() {
+                method @ ("xml" | "html" | "xhtml" | "text") => {
+                    self.json_node_method = Some(method.to_owned())
+                }
+                other => {
+                    return Err(format!(
+                        "XTSE0020: json-node-output-method=\"{other}\" is xml, html, xhtml or text"
+                    ));
+                }
+            },
             other => return Err(format!("there is no output property \"{other}\"")),
         }
         Ok(())
+    }
+
+    /// Sets what a `parameter-document` gives (XSLT and XQuery Serialization 3.1, section 3.1).
+    pub(crate) fn set_by_document(&mut self, doc: &Document) -> Result<(), String> {
+        let top =
+            doc.document_element().filter(|n| doc.is_element(*n, PARAMETERS, "serialization-parameters"));
+        let Some(top) = top else {
+            let wanted = "an element serialization-parameters in the namespace";
+            return Err(format!("SEPM0017: a parameter-document is {wanted} {PARAMETERS}"));
+        };
+        let elements = move |parent: NodeId| {
+            doc.children(parent).filter(move |n: &NodeId| doc.kind(*n) == NodeKind::Element)
+        };
+        let mut seen = HashSet::new();
+        for child in elements(top) {
+            let name = doc.local(child);
+            if !seen.insert((doc.namespace(child), name)) {
+                return Err(format!("SEPM0019: the parameter {name} is given twice"));
+            }
+            match doc.namespace(child) {
+                PARAMETERS => {}
+                "" => return Err(format!("SEPM0017: the parameter {name} is in no namespace")),
+                _ => continue,
+            }
+            if name == "use-character-maps" {
+                for entry in elements(child) {
+                    let from = doc.attribute(entry, "", "character").unwrap_or_default();
+                    let to = doc.attribute(entry, "", "map-string");
+                    let mut chars = from.chars();
+                    let (Some(character), None, Some(to)) = (chars.next(), chars.next(), to) else {
+                        return Err("SEPM0017: character-map has one character, and a map-string".into());
+                    };
+                    if self.character_map.insert(character, to.to_owned()).is_some() {
+                        return Err(format!("SEPM0018: the character \"{from}\" is mapped twice"));
+                    }
+                }
+                continue;
+            }
+            let Some(value) = doc.attribute(child, "", "value") else {
+                return Err(format!("SEPM0017: the parameter {name} has no value"));
+            };
+            if matches!(name, "cdata-section-elements" | "suppress-indentation") {
+                for qname in value.split_ascii_whitespace() {
+                    let (prefix, local) = qname.split_once(':').unwrap_or(("", qname));
+                    let namespace = doc.lookup_prefix(child, prefix).unwrap_or_default();
+                    let list = match name {
+                        "suppress-indentation" => &mut self.suppress_indentation,
+                        _ => &mut self.cdata_section_elements,
+                    };
+                    list.push((namespace.to_owned(), local.to_owned()));
+                }
+                continue;
+            }
+            if !PROPERTIES.contains(&name) {
+                return Err(format!("SEPM0017: there is no parameter {name}"));
+            }
+            self.set(name, value, true).map_err(|message| match message.split_once(": ") {
+                Some((code, _)) if code.len() == 8 => message,
+                _ => format!("SEPM0016: {message}"),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether the items of the result are collected before they are written.
+    pub(crate) fn collects(&self) -> bool {
+        self.item_separator.is_some()
+            || matches!(self.method, Some(OutputMethod::Json | OutputMethod::Adaptive))
     }
 
     /// Whether it is HTML of version 5 or later: `html-version`, else of html the `version`.
@@ -221,7 +331,8 @@ impl Writing {
             (Some(OutputMethod::Xml), _) => &self.xml,
             (Some(OutputMethod::Html), _) => &self.html,
             (Some(OutputMethod::Xhtml), xhtml) => xhtml.as_ref().unwrap_or(&self.xml),
-            (Some(OutputMethod::Text), _) => &self.text,
+            // (Json and adaptive are written elsewhere.)
+            (Some(OutputMethod::Text | OutputMethod::Json | OutputMethod::Adaptive), _) => &self.text,
             (None, xhtml) => {
                 return Method::ByResult { xml: &self.xml, html: &self.html, xhtml: xhtml.as_ref() };
             }
@@ -258,7 +369,7 @@ fn options(output: &OutputProperties, method: OutputMethod, version2: bool) -> W
             OutputMethod::Xml => xml::Method::Xml,
             OutputMethod::Html => xml::Method::Html,
             OutputMethod::Xhtml => xml::Method::Xhtml,
-            OutputMethod::Text => xml::Method::Text,
+            OutputMethod::Text | OutputMethod::Json | OutputMethod::Adaptive => xml::Method::Text,
         },
         declaration: !output.omit_xml_declaration.unwrap_or(false),
         version: match (&output.version, method) {
@@ -280,6 +391,7 @@ fn options(output: &OutputProperties, method: OutputMethod, version2: bool) -> W
         include_content_type: output.include_content_type.unwrap_or(true),
         normalization: output.normalization,
         character_map: output.character_map.clone(),
+        version2,
         ..WriteOptions::default()
     }
 }

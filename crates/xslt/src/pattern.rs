@@ -469,6 +469,8 @@ pub(crate) struct Rules {
     /// Best first: by import precedence, then priority, then the place in the stylesheet.
     pub rules: Vec<Rule>,
     pub no_match: NoMatch,
+    /// Its `xsl:mode` that says so.
+    pub place: crate::model::Place,
     /// A multiple match is an error.
     pub one_match: bool,
     /// Lists of rules, best first, by kind and name.

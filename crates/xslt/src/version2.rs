@@ -41,7 +41,7 @@ pub(crate) enum Version2 {
     /// `xsl:result-document`.
     ResultDocument(Box<ResultDocument>),
     /// `xsl:message`.
-    Message { content: Content, terminate: Avt },
+    Message { content: Content, terminate: Avt, code: Option<Avt>, scope: Scope },
     /// `xsl:param` with `tunnel="yes"`; the passed value has the declared type.
     TunnelParam { slot: usize, name: Name, value: Binding, declared: Option<Declared> },
     /// One of XSLT 3.0.
@@ -82,6 +82,8 @@ pub(crate) struct ResultDocument {
     pub cdata_section_elements: Option<Avt>,
     pub suppress_indentation: Option<Avt>,
     pub character_maps: Option<Avt>,
+    /// The URI of a document with properties.
+    pub parameter_document: Option<Avt>,
     /// The namespaces of names in these.
     pub scope: Scope,
     pub body: Body,

@@ -1,7 +1,7 @@
 //! What XSLT 3.0 has beyond 2.0.
 
 use crate::expr::Expr;
-use crate::model::{Argument, Avt, Binding, Body, Declared, Place};
+use crate::model::{Argument, Avt, Binding, Body, Declared, Place, Scope};
 use crate::pattern::Pattern;
 use crate::version2::Content;
 
@@ -27,11 +27,20 @@ pub(crate) enum Version3 {
     /// `xsl:source-document`.
     SourceDocument { href: Avt, body: Body },
     /// `xsl:assert`.
-    Assert { test: Expr, content: Content, code: Option<Avt> },
+    Assert { test: Expr, content: Content, code: Option<Avt>, scope: Scope },
     /// `xsl:merge`.
     Merge { sources: Box<[MergeSource]>, action: Body },
     /// `xsl:context-item`: requirements on the context item of a template.
     ContextItem { required: bool, absent: bool, declared: Option<Declared> },
+}
+
+/// `xsl:global-context-item`: requirements on the context item of global variables.
+#[derive(Debug)]
+pub(crate) struct GlobalContext {
+    pub required: bool,
+    pub absent: bool,
+    pub declared: Option<Declared>,
+    pub place: Place,
 }
 
 /// A parameter of `xsl:iterate`.

@@ -21,6 +21,11 @@ pub enum PayloadError {
     Shortage(Shortage),
     /// The peer did not deliver the body.
     Receiving(BodyError),
+    /// The charset of the message lacks a character that has no other form.
+    Unwritable {
+        /// Which, and what to do.
+        message: String,
+    },
     /// The payload is gone: it was streamed to an endpoint and nothing kept it.
     Consumed,
 }
@@ -28,9 +33,9 @@ pub enum PayloadError {
 impl fmt::Display for PayloadError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PayloadError::Malformed { message } | PayloadError::TooLarge { message } => {
-                out.write_str(message)
-            }
+            PayloadError::Malformed { message }
+            | PayloadError::TooLarge { message }
+            | PayloadError::Unwritable { message } => out.write_str(message),
             PayloadError::Shortage(why) => why.fmt(out),
             PayloadError::Receiving(error) => write!(out, "the body did not arrive: {error}"),
             PayloadError::Consumed => {

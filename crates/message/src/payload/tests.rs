@@ -198,9 +198,31 @@ fn payloads_are_written_in_any_charset() {
     let mut json = payload("application/json", "{\"a\":\"ü€\"}", true);
     let out = json.written(&Writing { format: Format::Json, ..latin }, &limits).unwrap().bytes;
     assert_eq!(&out[..], b"{\"a\":\"\xfc\\u20ac\"}");
-    let mut text = payload("text/csv", "ü,€", true);
-    let out = text.written(&Writing { format: Format::Text, ..latin }, &limits).unwrap().bytes;
-    assert_eq!(&out[..], b"\xfc,?");
+    let text = |body: &str| {
+        payload("text/csv", body, true).written(&Writing { format: Format::Text, ..latin }, &limits)
+    };
+    assert_eq!(&text("ü,x").unwrap().bytes[..], b"\xfc,x");
+    // What would be lost is not written.
+    let message = text("ü,€").unwrap_err().to_string();
+    assert!(message.contains("ISO-8859-1") && message.contains("\"€\" (U+20AC)"), "{message}");
+    let windows = Writing {
+        charset: Charset::for_label("windows-1251").unwrap(),
+        charset_name: "WINDOWS-1251",
+        ..Writing::plain(Format::Xml)
+    };
+    for (body, fits) in [
+        ("<a b='\u{4E00}'>\u{4E00}</a>", true),
+        ("<a>\u{4E00}<!--x--></a>", true),
+        ("<\u{4E00}/>", false),
+        ("<a \u{4E00}='1'/>", false),
+        ("<a><!--\u{4E00}--></a>", false),
+        ("<a><?p \u{4E00}?></a>", false),
+        ("<a><!--\u{416}--></a>", true),
+    ] {
+        let written = payload("application/xml", body, true).written(&windows, &limits);
+        let unwritable = matches!(written, Err(PayloadError::Unwritable { .. }));
+        assert_eq!((written.is_ok(), unwritable), (fits, !fits), "{body}");
+    }
     // What is in that charset already is not touched; what only says so itself is not taken for UTF-8.
     let raw = Bytes::from_static(b"<?xml version='1.0' encoding='ISO-8859-1'?><a >\xfc</a>");
     let named = Reading::of(Some("application/xml; charset=iso-8859-1"), None, true);

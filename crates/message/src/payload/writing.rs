@@ -92,8 +92,32 @@ impl Writing<'_> {
         }
     }
 
-    fn encode(&self, text: String, unmappable: Unmappable) -> Bytes {
-        if self.charset.is_utf8() { text.into() } else { self.charset.encode(&text, unmappable).into() }
+    /// JSON, which has an escape for each character.
+    fn json(&self, text: String) -> Bytes {
+        if self.charset.is_utf8() {
+            return text.into();
+        }
+        self.charset.encode(&text, Unmappable::Escape).into()
+    }
+
+    /// Text, which has none.
+    fn text(&self, text: String) -> Result<Bytes, PayloadError> {
+        if self.charset.is_utf8() {
+            return Ok(text.into());
+        }
+        match self.charset.first_unmappable(&text) {
+            None => Ok(self.charset.encode(&text, Unmappable::Question).into()),
+            Some(character) => Err(self.unwritable(character, "text has no references to characters")),
+        }
+    }
+
+    #[cold]
+    fn unwritable(&self, character: char, why: &str) -> PayloadError {
+        let (name, number) = (self.charset_name, u32::from(character));
+        let message = format!(
+            "the message cannot be written in {name}, which does not have the character \"{character}\" (U+{number:04X}), because {why}: set CHARACTER_SET_ENCODING to UTF-8"
+        );
+        PayloadError::Unwritable { message }
     }
 
     /// What is in pieces, where it can be written without its tree. In other encodings the characters that they do not have
@@ -115,14 +139,26 @@ impl Writing<'_> {
         }
     }
 
-    fn xml(&self, document: &Document, node: xml::NodeId) -> Bytes {
+    fn xml(&self, document: &Document, node: xml::NodeId) -> Result<Bytes, PayloadError> {
         let mut out = Vec::new();
         self.declare(&mut out);
         xml::write(document, node, &xml::WriteOptions::default(), &mut out);
         if self.charset.is_utf8() {
-            return out.into();
+            return Ok(out.into());
         }
-        self.charset.encode(&String::from_utf8_lossy(&out), Unmappable::Reference).into()
+        let text = String::from_utf8_lossy(&out);
+        if let (Some(encoding), Some(_)) = (self.charset.partial_name(), self.charset.first_unmappable(&text))
+        {
+            // In text and in the values of attributes it becomes a reference.
+            let options = xml::WriteOptions { encoding: Some(encoding.to_owned()), ..Default::default() };
+            if let Err(xml::WriteError::Character { character, .. }) =
+                xml::write_encoded(document, node, &options, &mut Vec::new())
+            {
+                let why = "a name, a comment or a processing instruction has no references to characters";
+                return Err(self.unwritable(character, why));
+            }
+        }
+        Ok(self.charset.encode(&text, Unmappable::Reference).into())
     }
 }
 
@@ -130,7 +166,7 @@ impl Payload {
     /// The payload in the form of `format`, in UTF-8 and without attachments.
     ///
     /// # Errors
-    /// The payload cannot be read, which it must be to take another form.
+    /// The payload cannot be read, which it must be to take another form, or the charset lacks a character of it.
     pub fn write(&mut self, format: Format, limits: &PayloadLimits) -> Result<Bytes, PayloadError> {
         Ok(self.written(&Writing::plain(format), limits)?.bytes)
     }
@@ -138,7 +174,7 @@ impl Payload {
     /// The payload as `writing` wants it.
     ///
     /// # Errors
-    /// The payload cannot be read, which it must be to take another form.
+    /// The payload cannot be read, which it must be to take another form, or the charset lacks a character of it.
     pub fn written(
         &mut self,
         writing: &Writing<'_>,
@@ -167,7 +203,7 @@ impl Payload {
         if format == Format::Json
             && let Some(value) = self.json()?
         {
-            return plain(writing.encode(value.to_string(), Unmappable::Escape));
+            return plain(writing.json(value.to_string()));
         }
         self.envelope(limits)?;
         let attachments = self.attachments.as_deref();
@@ -176,7 +212,6 @@ impl Payload {
         let payload = envelope.payload();
         let is_binary =
             |payload| document.local(payload) == "binary" && document.namespace(payload) == PAYLOAD;
-        let text = |text: String| writing.encode(text, Unmappable::Question);
         let bytes = match (format, payload) {
             (Format::Soap(_) | Format::Xml, _) => {
                 let mut written = Cow::Borrowed(envelope);
@@ -193,7 +228,10 @@ impl Payload {
                     written.to_mut().convert(version);
                 }
                 let node = if format == Format::Xml { written.payload() } else { Some(written.root) };
-                let bytes = node.map_or_else(Bytes::new, |node| writing.xml(&written.document, node));
+                let bytes = match node {
+                    Some(node) => writing.xml(&written.document, node)?,
+                    None => Bytes::new(),
+                };
                 if writing.packing == Packing::None {
                     return plain(bytes);
                 }
@@ -210,7 +248,7 @@ impl Payload {
                 } else {
                     limits.json.from_xml(document, payload)
                 };
-                writing.encode(json, Unmappable::Escape)
+                writing.json(json)
             }
             (Format::Form, Some(payload)) => form::from_xml(document, payload).into(),
             (Format::FormData, Some(payload)) => {
@@ -221,10 +259,10 @@ impl Payload {
                 binary(&document.string_value(payload)).into()
             }
             (Format::Text, Some(payload)) if document.namespace(payload) == PAYLOAD => {
-                text(document.string_value(payload).into_owned())
+                writing.text(document.string_value(payload).into_owned())?
             }
-            (Format::Text, Some(payload)) => text(own_text(document, payload)),
-            (Format::Binary, Some(payload)) => text(synapse_string(document, payload, true)),
+            (Format::Text, Some(payload)) => writing.text(own_text(document, payload))?,
+            (Format::Binary, Some(payload)) => writing.text(synapse_string(document, payload, true))?,
         };
         plain(bytes)
     }

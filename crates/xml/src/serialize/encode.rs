@@ -1,5 +1,6 @@
 //! Output encodings: which characters they have, and the bytes of text in them.
 
+use super::WriteError;
 use crate::encoding::Charset;
 use encoding_rs::{EncoderResult, Encoding, UTF_16BE, UTF_16LE};
 
@@ -46,11 +47,11 @@ impl Output {
         }
     }
 
-    /// Converts `out[from..]` from UTF-8 to this encoding. A character that it does not have becomes `?` (in markup only: text was
-    /// escaped before).
-    pub fn encode(self, out: &mut Vec<u8>, from: usize) {
+    /// Converts `out[from..]` from UTF-8 to this encoding. Errors: a character that it does not have, where none can be referred to
+    /// (in text and attributes it was before); the output ends there.
+    pub fn encode(self, out: &mut Vec<u8>, from: usize) -> Result<(), WriteError> {
         if matches!(self, Output::Utf8) {
-            return;
+            return Ok(());
         }
         let text = String::from_utf8_lossy(&out[from..]).into_owned();
         out.truncate(from);
@@ -62,10 +63,50 @@ impl Output {
                 }
             }
             Output::Upto(last) => {
-                out.extend(text.chars().map(|c| if c <= last { u32::from(c) as u8 } else { b'?' }));
+                for character in text.chars() {
+                    if character > last {
+                        let encoding = if last == '\u{7F}' { "US-ASCII" } else { "ISO-8859-1" };
+                        return Err(WriteError::Character { character, encoding });
+                    }
+                    out.push(u32::from(character) as u8);
+                }
             }
-            Output::Table(encoding) => out.extend_from_slice(&encoding.encode(&text).0),
+            Output::Table(encoding) => encode_by_table(encoding, &text, out)?,
         }
+        Ok(())
+    }
+}
+
+fn encode_by_table(encoding: &'static Encoding, text: &str, out: &mut Vec<u8>) -> Result<(), WriteError> {
+    let mut encoder = encoding.new_encoder();
+    let mut rest = text;
+    loop {
+        out.reserve(rest.len().max(16));
+        let (result, read) = encoder.encode_from_utf8_to_vec_without_replacement(rest, out, true);
+        rest = &rest[read..];
+        match result {
+            EncoderResult::InputEmpty => return Ok(()),
+            EncoderResult::OutputFull => {}
+            EncoderResult::Unmappable(character) => {
+                return Err(WriteError::Character { character, encoding: encoding.name() });
+            }
+        }
+    }
+}
+
+/// Appends a text with something else for the characters that an encoding lacks.
+pub(crate) fn replace_lacking(
+    text: &str,
+    encoding: Option<&str>,
+    replace: &dyn Fn(char, &mut String),
+    out: &mut String,
+) {
+    let mut repertoire = Output::for_label(encoding).repertoire();
+    if repertoire.is_all() {
+        return out.push_str(text);
+    }
+    for c in text.chars() {
+        if c.is_ascii() || repertoire.has(c) { out.push(c) } else { replace(c, out) }
     }
 }
 

@@ -115,6 +115,35 @@ pub(crate) fn each_run(
     push(out, &text[run..]);
 }
 
+/// Characters that XML has and HTML 4 does not.
+pub(crate) fn is_control(c: char) -> bool {
+    matches!(c, '\u{7F}'..='\u{9F}')
+}
+
+/// Whether there are characters that do not survive as they are, by the rules of XSLT 2.0: control characters, NEL and U+2028 (XSLT and
+/// XQuery Serialization 3.1, section 5). Those before the space are escaped anyway.
+#[inline]
+pub fn has_controls(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    memchr::memchr3_iter(0x7F, 0xC2, 0xE2, bytes).any(|at| match bytes[at] {
+        0x7F => true,
+        0xC2 => bytes.get(at + 1).is_some_and(|b| (0x80..=0x9F).contains(b)),
+        _ => bytes[at..].starts_with("\u{2028}".as_bytes()),
+    })
+}
+
+/// Appends text by `push`, and these characters as references.
+#[cold]
+pub fn push_controlled(out: &mut Vec<u8>, text: &str, push: impl Fn(&mut Vec<u8>, &str)) {
+    let mut run = 0;
+    for (at, c) in text.char_indices().filter(|(_, c)| is_control(*c) || *c == '\u{2028}') {
+        push(out, &text[run..at]);
+        push_reference(out, c);
+        run = at + c.len_utf8();
+    }
+    push(out, &text[run..]);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,14 +4,19 @@
 //! given, it declares the prefixes that it writes.
 
 mod encode;
+mod error;
 mod escape;
 mod html;
+#[cfg(test)]
+mod tests;
 mod xml;
 
 use std::collections::BTreeMap;
 
+pub(crate) use encode::replace_lacking;
+pub use error::WriteError;
 pub(crate) use escape::{HEXADECIMAL, push_attribute_with, push_text_with};
-pub use escape::{push_attribute, push_text};
+pub use escape::{has_controls, push_attribute, push_controlled, push_text};
 pub use xml::Serializer;
 pub(crate) use xml::{push_comment, push_pi};
 
@@ -48,8 +53,8 @@ pub struct WriteOptions {
     pub declaration: bool,
     /// The `version` of the XML declaration. Default `1.0`.
     pub version: String,
-    /// The output encoding; characters it does not have become character references. Default UTF-8. Not known:
-    /// UTF-8.
+    /// The output encoding; characters of text and attribute values that it does not have become character references, others are an
+    /// error ([`WriteError`]). Default UTF-8. Not known: UTF-8.
     pub encoding: Option<String>,
     /// The `standalone` of the XML declaration. Default: not written.
     pub standalone: Option<bool>,
@@ -82,6 +87,9 @@ pub struct WriteOptions {
     /// The character map: characters of text and attribute values, and their replacements (XSLT 2.0, 20.1); not in CDATA
     /// sections and URIs that are escaped.
     pub character_map: BTreeMap<char, String>,
+    /// Whether the rules count that XSLT 1.0 does not have (Serialization 3.1): NEL, U+2028 and control characters as references in XML,
+    /// and the errors of [`WriteError`] that are not about the encoding. Default `false`.
+    pub version2: bool,
     /// Writing a subtree: declare every namespace it inherits, not only those that names in it use (for qualified
     /// names in values). Default `false`.
     pub inherited_namespaces: bool,
@@ -108,6 +116,7 @@ impl Default for WriteOptions {
             byte_order_mark: false,
             normalization: None,
             character_map: BTreeMap::new(),
+            version2: false,
             inherited_namespaces: false,
         }
     }
@@ -123,6 +132,7 @@ impl WriteOptions {
             && self.cdata_elements.is_empty()
             && self.normalization.is_none()
             && self.character_map.is_empty()
+            && !(self.version2 && (self.standalone.is_some() || self.version != "1.0"))
             && self.encoding.as_deref().is_none_or(|e| e.eq_ignore_ascii_case("utf-8"))
     }
 }
@@ -140,8 +150,13 @@ impl Writer {
         Writer { options }
     }
 
-    /// Appends `node` and its content to `out`.
-    pub fn write(&self, doc: &crate::Document, node: crate::NodeId, out: &mut Vec<u8>) {
-        crate::write(doc, node, &self.options, out);
+    /// Appends `node` and its content to `out`. Errors: as [`crate::write_encoded`].
+    pub fn write(
+        &self,
+        doc: &crate::Document,
+        node: crate::NodeId,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WriteError> {
+        crate::write_encoded(doc, node, &self.options, out)
     }
 }

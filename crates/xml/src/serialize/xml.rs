@@ -1,8 +1,8 @@
 //! The serializer.
 
 use super::encode::{Output, Repertoire};
-use super::escape::{each_run, push_attribute, push_text, sound};
-use super::{Method, Normalization, WriteOptions, html};
+use super::escape::{each_run, has_controls, is_control, push_attribute, push_text, sound};
+use super::{Method, Normalization, WriteError, WriteOptions, html};
 use crate::fixup::StartTag;
 use crate::{XML_NS, XMLNS_NS, is_same};
 use unicode_normalization::UnicodeNormalization;
@@ -83,6 +83,10 @@ pub struct Serializer<'a> {
     generated: u32,
     /// Prefixes of the attributes of the open start tag.
     tag_prefixes: Vec<String>,
+    /// Elements and text at the top: more than one element, or any text, is not a document.
+    tops: usize,
+    /// The first control character that HTML does not have.
+    control: Option<char>,
 }
 
 impl<'a> Serializer<'a> {
@@ -123,6 +127,8 @@ impl<'a> Serializer<'a> {
             ends_in_text: false,
             generated: 0,
             tag_prefixes: Vec::new(),
+            tops: 0,
+            control: None,
         }
     }
 
@@ -225,8 +231,9 @@ impl<'a> Serializer<'a> {
         if self.options.indent && !inherited_keep && !mixed && !inline && !self.is_empty() {
             self.indent(self.frames.len());
         }
-        if let Some(parent) = self.frames.last_mut() {
-            parent.children = true;
+        match self.frames.last_mut() {
+            Some(parent) => parent.children = true,
+            None => self.tops += 1,
         }
         // A name in no namespace cannot have a prefix.
         let prefix = if namespace.is_empty() || self.is_unprefixed(namespace) { "" } else { prefix };
@@ -375,7 +382,16 @@ impl<'a> Serializer<'a> {
     /// Text of the result: mapped characters are replaced, the others normalized and escaped by `push`.
     #[inline]
     fn characters(&mut self, text: &str, push: fn(&mut Vec<u8>, &str)) {
-        if self.options.method == Method::Xhtml && text.contains(is_control) {
+        let references = match self.options.method {
+            Method::Xhtml => has_controls(text),
+            Method::Xml => self.options.version2 && has_controls(text),
+            Method::Html if self.options.version2 && !self.options.html5 => {
+                self.control = self.control.or_else(|| find_control(text));
+                false
+            }
+            _ => false,
+        };
+        if references {
             return self.with_controls(text, push);
         }
         if self.options.character_map.is_empty() && self.options.normalization.is_none() {
@@ -387,8 +403,10 @@ impl<'a> Serializer<'a> {
     /// Text with control characters: they become references, which browsers interpret.
     #[cold]
     fn with_controls(&mut self, text: &str, push: fn(&mut Vec<u8>, &str)) {
-        for run in text.split_inclusive(is_control) {
-            let control = run.chars().next_back().filter(|c| is_control(*c));
+        let version2 = self.options.version2;
+        let is_it = |c: char| is_control(c) || c == '\u{2028}' && version2;
+        for run in text.split_inclusive(is_it) {
+            let control = run.chars().next_back().filter(|c| is_it(*c));
             let before = &run[..run.len() - control.map_or(0, char::len_utf8)];
             self.mapped(before, push);
             if let Some(c) = control {
@@ -486,14 +504,17 @@ impl<'a> Serializer<'a> {
                 self.out.extend_from_slice(text.as_bytes());
                 return;
             }
-            // The method text has no references: characters that the encoding lacks are replaced at the end.
+            // The method text has no references: characters that the encoding lacks are an error at the end.
             let repertoire = std::mem::replace(&mut self.repertoire, Repertoire::All);
             self.mapped(text, |out, text| out.extend_from_slice(text.as_bytes()));
             self.repertoire = repertoire;
             return;
         }
         self.start();
-        self.ends_in_text |= self.frames.is_empty();
+        if self.frames.is_empty() {
+            self.ends_in_text = true;
+            self.tops = 2;
+        }
         let (cdata, raw, is_html) = match self.frames.last_mut() {
             Some(frame) => {
                 frame.mixed = true;
@@ -550,7 +571,7 @@ impl<'a> Serializer<'a> {
         }
     }
 
-    /// Text without any escaping (`disable-output-escaping`).
+    /// Text without any escaping (`disable-output-escaping`), except of characters that the encoding lacks.
     pub fn raw_text(&mut self, text: &str) {
         if self.options.method != Method::Text {
             self.start();
@@ -559,6 +580,8 @@ impl<'a> Serializer<'a> {
             if let Some(frame) = self.frames.last_mut() {
                 frame.mixed = true;
             }
+            each_run(self.out, text, &mut self.repertoire, |out, run| out.extend_from_slice(run.as_bytes()));
+            return;
         }
         self.out.extend_from_slice(text.as_bytes());
     }
@@ -673,8 +696,35 @@ impl<'a> Serializer<'a> {
         self.out.push(b'>');
     }
 
-    /// Ends what is open, and the document.
-    pub fn finish(mut self) {
+    /// What is wrong with the whole by the rules of XSLT 2.0.
+    fn check(&self) -> Result<(), WriteError> {
+        let options = self.options;
+        if let Some(character) = self.control {
+            return Err(WriteError::Control(character));
+        }
+        if matches!(options.method, Method::Html | Method::Text) {
+            return Ok(());
+        }
+        if options.method == Method::Xml && !matches!(options.version.trim(), "1.0" | "1.1") {
+            return Err(WriteError::Version);
+        }
+        if !options.declaration
+            && (options.standalone.is_some()
+                || options.method == Method::Xml
+                    && options.doctype_system.is_some()
+                    && options.version.trim() != "1.0")
+        {
+            return Err(WriteError::NoDeclaration);
+        }
+        if (options.standalone.is_some() || options.doctype_system.is_some()) && self.tops > 1 {
+            return Err(WriteError::NotADocument);
+        }
+        Ok(())
+    }
+
+    /// Ends what is open, and the document. Errors: a character that the encoding lacks, where there are no character references: in
+    /// names, comments, processing instructions, scripts of HTML, and in the method text. The output is not complete then.
+    pub fn finish(mut self) -> Result<(), WriteError> {
         while !self.frames.is_empty() {
             self.end_element();
         }
@@ -688,12 +738,16 @@ impl<'a> Serializer<'a> {
         {
             self.out.push(b'\n');
         }
-        self.output.encode(self.out, self.from);
+        if self.options.version2 {
+            self.check()?;
+        }
+        self.output.encode(self.out, self.from)
     }
 }
 
-fn is_control(c: char) -> bool {
-    matches!(c, '\u{7F}'..='\u{9F}')
+/// The first control character that XML has and HTML 4 does not.
+fn find_control(text: &str) -> Option<char> {
+    if has_controls(text) { text.chars().find(|c| is_control(*c)) } else { None }
 }
 
 pub(crate) fn push_comment(out: &mut Vec<u8>, text: &str) {
@@ -772,191 +826,5 @@ impl StartTag for Serializer<'_> {
     fn next_number(&mut self) -> u32 {
         self.generated += 1;
         self.generated - 1
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Document, ParseOptions};
-
-    fn written(text: &str, options: &WriteOptions) -> String {
-        let doc = Document::parse(text.to_owned(), &ParseOptions::default()).unwrap();
-        let mut out = Vec::new();
-        crate::write(&doc, Document::ROOT, options, &mut out);
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn methods() {
-        let html =
-            WriteOptions { method: Method::Html, include_content_type: false, ..WriteOptions::default() };
-        let meta = WriteOptions { method: Method::Html, ..WriteOptions::default() };
-        let indent = WriteOptions { indent: true, ..WriteOptions::default() };
-        let cdata = WriteOptions {
-            cdata_elements: vec![(String::new(), "a".into())],
-            encoding: Some("us-ascii".into()),
-            ..WriteOptions::default()
-        };
-        let text = WriteOptions { method: Method::Text, ..WriteOptions::default() };
-        for (input, options, want) in [
-            ("<html><br/><p/>a&lt;\u{A0}</html>", &html, "<html><br><p></p>a&lt;&nbsp;</html>"),
-            ("<script>a&lt;b &amp;&amp; c</script>", &html, "<script>a<b && c</script>"),
-            (
-                "<option selected='selected' title='a&lt;b&amp;c'/>",
-                &html,
-                "<option selected title=\"a<b&amp;c\"></option>",
-            ),
-            ("<a href='\u{E9} x?a=1&amp;b'/>", &html, "<a href=\"%C3%A9 x?a=1&amp;b\"></a>"),
-            ("<x:br xmlns:x='urn:x'/>", &html, "<x:br xmlns:x=\"urn:x\"/>"),
-            (
-                "<html><head/></html>",
-                &meta,
-                "<html><head><meta http-equiv=\"Content-Type\" content=\"text/html; charset=UTF-8\"></head></html>",
-            ),
-            ("<a><b/><c>t</c></a>", &indent, "<a>\n  <b/>\n  <c>t</c>\n</a>\n"),
-            ("<a>x]]&gt;&lt;\u{E9}</a>", &cdata, "<a><![CDATA[x]]]]><![CDATA[><]]>&#233;<![CDATA[]]></a>"),
-            ("<a>x&lt;<b>y</b></a>", &text, "x<y"),
-        ] {
-            assert_eq!(written(input, options), want);
-        }
-    }
-
-    #[test]
-    fn xhtml() {
-        let plain =
-            WriteOptions { method: Method::Xhtml, include_content_type: false, ..WriteOptions::default() };
-        let meta = WriteOptions { method: Method::Xhtml, ..WriteOptions::default() };
-        let raw_uris = WriteOptions { escape_uri_attributes: false, ..plain.clone() };
-        let indent = WriteOptions { indent: true, declaration: true, ..plain.clone() };
-        let doctype = WriteOptions {
-            doctype_public: Some("-//W3C//DTD XHTML 1.0 Strict//EN".into()),
-            doctype_system: Some("xhtml1-strict.dtd".into()),
-            ..plain.clone()
-        };
-        let cdata =
-            WriteOptions { cdata_elements: vec![(html::XHTML.into(), "style".into())], ..plain.clone() };
-        let inside = |content: &str| format!("<html xmlns=\"{}\">{content}</html>", html::XHTML);
-        for (input, options, want) in [
-            // An empty element: with a space before `/>` where it must be empty, else with an end tag.
-            (
-                inside("<br/><hr></hr><p/><script/><P/>"),
-                &plain,
-                inside("<br /><hr /><p></p><script></script><P></P>"),
-            ),
-            (
-                inside("<x xmlns='urn:x'/><br xmlns=''/>"),
-                &plain,
-                inside("<x xmlns=\"urn:x\"/><br xmlns=\"\"/>"),
-            ),
-            (
-                format!("<h:br xmlns:h='{}'/>", html::XHTML),
-                &plain,
-                format!("<h:br xmlns:h=\"{}\" />", html::XHTML),
-            ),
-            ("<br/>".into(), &plain, "<br/>".into()),
-            // As XML: no names of entities, no attributes without values, escaped scripts.
-            (
-                inside("<option selected='selected'>\u{A0}&lt;</option><script>a&lt;b</script>"),
-                &plain,
-                inside("<option selected=\"selected\">\u{A0}&lt;</option><script>a&lt;b</script>"),
-            ),
-            (inside("<style>a&lt;b</style>"), &cdata, inside("<style><![CDATA[a<b]]></style>")),
-            // URIs: composed, then escaped.
-            (inside("<a href='e\u{301}'/>"), &plain, inside("<a href=\"%C3%A9\"></a>")),
-            (inside("<a href='\u{E9}'/>"), &raw_uris, inside("<a href=\"\u{E9}\"></a>")),
-            (inside("<a title='\u{E9}'/>"), &plain, inside("<a title=\"\u{E9}\"></a>")),
-            // The encoding in the head, once.
-            (
-                inside("<head><meta http-equiv='content-type' content='x'/><title/></head>"),
-                &meta,
-                inside(
-                    "<head><meta http-equiv=\"Content-Type\" content=\"text/html; charset=UTF-8\" /><title></title></head>",
-                ),
-            ),
-            (
-                inside("<head><meta name='a' content='x'/></head><meta http-equiv='Content-Type'/>"),
-                &meta,
-                inside(
-                    "<head><meta http-equiv=\"Content-Type\" content=\"text/html; charset=UTF-8\" /><meta name=\"a\" content=\"x\" /></head><meta http-equiv=\"Content-Type\" />",
-                ),
-            ),
-            (
-                format!("<h:html xmlns:h='{0}'><h:head/></h:html>", html::XHTML),
-                &meta,
-                format!(
-                    "<h:html xmlns:h=\"{0}\"><h:head><h:meta http-equiv=\"Content-Type\" content=\"text/html; charset=UTF-8\" /></h:head></h:html>",
-                    html::XHTML
-                ),
-            ),
-            (
-                inside("<body><p>a<b>c</b></p><pre> <i/></pre></body>"),
-                &indent,
-                format!(
-                    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<html xmlns=\"{}\">\n  <body>\n    <p>a<b>c</b></p>\n    <pre> <i></i></pre>\n  </body>\n</html>\n",
-                    html::XHTML
-                ),
-            ),
-            (
-                inside(""),
-                &doctype,
-                format!(
-                    "<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Strict//EN\" \"xhtml1-strict.dtd\">\n{}",
-                    inside("")
-                ),
-            ),
-        ] {
-            assert_eq!(written(&input, options), want, "{input}");
-        }
-    }
-
-    #[test]
-    fn details() {
-        let base = WriteOptions::default();
-        let map = std::collections::BTreeMap::from([('e', "&eacute;".to_owned()), ('<', "[lt]".to_owned())]);
-        let mapped = WriteOptions { character_map: map.clone(), ..base.clone() };
-        let html = WriteOptions { method: Method::Html, ..mapped.clone() };
-        let text = WriteOptions { method: Method::Text, ..mapped.clone() };
-        let cdata = WriteOptions { cdata_elements: vec![(String::new(), "a".into())], ..mapped.clone() };
-        let form = |form| WriteOptions { normalization: Some(form), ..base.clone() };
-        let composed = WriteOptions { character_map: map, ..form(Normalization::Nfc) };
-        let mark = WriteOptions { byte_order_mark: true, indent: true, ..base.clone() };
-        let wide = WriteOptions { byte_order_mark: true, encoding: Some("us-ascii".into()), ..base.clone() };
-        for (input, options, want) in [
-            ("<a b='e&lt;'>xe&lt;&amp;</a>", &mapped, "<a b=\"&eacute;[lt]\">x&eacute;[lt]&amp;</a>"),
-            ("<a href='e\u{E9}' b='e'/>", &html, "<a href=\"e%C3%A9\" b=\"&eacute;\"></a>"),
-            ("<a>e&lt;&amp;</a>", &text, "&eacute;[lt]&"),
-            ("<a>e<b>e</b></a>", &cdata, "<a><![CDATA[e]]><b>&eacute;</b></a>"),
-            ("<a b='e\u{301}'>e\u{301}</a>", &form(Normalization::Nfc), "<a b=\"\u{E9}\">\u{E9}</a>"),
-            ("<a>\u{E9}\u{FB01}</a>", &form(Normalization::Nfd), "<a>e\u{301}\u{FB01}</a>"),
-            ("<a>\u{FB01}</a>", &form(Normalization::Nfkc), "<a>fi</a>"),
-            ("<a>\u{FB01}\u{E9}</a>", &form(Normalization::Nfkd), "<a>fie\u{301}</a>"),
-            // Replacements of the map are not normalized.
-            ("<a>eo\u{308}</a>", &composed, "<a>&eacute;\u{F6}</a>"),
-            ("<a><b/></a>", &mark, "\u{FEFF}<a>\n  <b/>\n</a>\n"),
-            ("<a/>", &wide, "<a/>"),
-        ] {
-            assert_eq!(written(input, options), want, "{input}");
-        }
-    }
-
-    #[test]
-    fn namespaces_are_repaired() {
-        let options = WriteOptions { declaration: true, ..WriteOptions::default() };
-        let mut out = Vec::new();
-        let mut s = Serializer::new(&mut out, &options);
-        s.start_element("p", "urn:a", "a");
-        s.namespace("q", "urn:q");
-        s.attribute("p", "urn:b", "x", "1");
-        s.attribute("", "urn:q", "y", "2");
-        s.start_element("", "", "b");
-        s.namespace("q", "urn:q");
-        s.end_element();
-        s.raw_text("<raw/>");
-        s.finish();
-        assert_eq!(
-            String::from_utf8(out).unwrap(),
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?><p:a xmlns:p=\"urn:a\" xmlns:q=\"urn:q\" xmlns:ns0=\"urn:b\" ns0:x=\"1\" q:y=\"2\"><b/><raw/></p:a>"
-        );
     }
 }

@@ -8,6 +8,87 @@ use crate::atomic::{Moment, MomentKind};
 /// Longest width that a component is padded to.
 const MAX_WIDTH: usize = 1000;
 
+/// How a moment is shown: the arguments of the functions behind the picture. Empty ones count as absent.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Manner<'a> {
+    /// The language, which is English; another one is replaced by it, and the text says so.
+    pub language: Option<&'a str>,
+    /// The calendar, which is the Gregorian one; another known one is replaced by it, and the text says so.
+    pub calendar: Option<&'a str>,
+    /// A name of the time zone database: the time is that of this place, if the value has a time zone. Others have no effect.
+    pub place: Option<&'a str>,
+}
+
+/// The names of calendars (XPath and XQuery Functions and Operators 3.1, section 9.8.4.3).
+const CALENDARS: [&str; 28] = [
+    "AD", "AH", "AM", "AME", "AP", "AS", "BE", "CB", "CE", "CL", "CS", "EE", "FE", "ISO", "JE", "KE", "KY",
+    "ME", "MS", "NS", "OS", "RS", "SE", "SH", "SS", "TE", "VE", "VS",
+];
+
+/// As [`format`], in a manner.
+pub fn format_as(moment: &Moment, picture: &str, manner: &Manner<'_>) -> Result<String, String> {
+    let is_gregorian = match manner.calendar.map(str::trim).filter(|name| !name.is_empty()) {
+        None => true,
+        Some(name) => {
+            let local = name.strip_prefix("Q{}").unwrap_or(name);
+            if !local.contains([':', '}']) && !CALENDARS.contains(&local) {
+                return Err(format!("XTDE1340: there is no calendar \"{name}\""));
+            }
+            matches!(local, "AD" | "CE" | "ISO")
+        }
+    };
+    let is_english = match manner.language.map(str::trim).filter(|language| !language.is_empty()) {
+        None => true,
+        Some(language) => language.split('-').next().is_some_and(|main| main.eq_ignore_ascii_case("en")),
+    };
+    let there = manner.place.and_then(|place| at_place(moment, place.trim()));
+    let text = format(there.as_ref().unwrap_or(moment), picture)?;
+    if is_english && is_gregorian {
+        return Ok(text);
+    }
+    let mut out = String::new();
+    if !is_english && has_words(picture) {
+        out.push_str("[Language: en]");
+    }
+    if !is_gregorian {
+        out.push_str("[Calendar: AD]");
+    }
+    out.push_str(&text);
+    Ok(out)
+}
+
+/// The moment by the time of a place.
+fn at_place(moment: &Moment, place: &str) -> Option<Moment> {
+    // (The database also knows the names of files and of fixed offsets.)
+    if moment.zone.is_none() || place.is_empty() {
+        return None;
+    }
+    let zone = jiff::tz::TimeZone::get(place).ok()?;
+    let instant = match moment.kind {
+        // Without a date: the present offset.
+        MomentKind::Time => jiff::Timestamp::now(),
+        _ => jiff::Timestamp::from_nanosecond(moment.utc_nanos(0)).ok()?,
+    };
+    moment.adjusted(Some((zone.to_offset(instant).seconds() / 60) as i16))
+}
+
+/// Whether a picture asks for words or names, which are of a language.
+fn has_words(picture: &str) -> bool {
+    let literal = picture.replace("[[", "");
+    literal.split('[').skip(1).filter_map(|part| part.split(']').next()).any(|marker| {
+        let marker: String = marker.chars().filter(|c| !c.is_whitespace()).collect();
+        let mut rest = marker.chars();
+        let specifier = rest.next().unwrap_or_default();
+        let presentation = rest.as_str().split(',').next().unwrap_or_default();
+        match presentation.chars().next() {
+            None => "FPE".contains(specifier),
+            Some('n' | 'N') => "MFPE".contains(specifier),
+            Some('w' | 'W') => true,
+            Some(_) => presentation.len() > 1 && presentation.ends_with('o'),
+        }
+    })
+}
+
 /// Formats a moment by a picture. Errors: code and message.
 pub fn format(moment: &Moment, picture: &str) -> Result<String, String> {
     let mut out = String::with_capacity(picture.len());
@@ -439,6 +520,36 @@ mod tests {
             (&date, "[]", "XTDE1340"),
         ] {
             assert!(format(moment, picture).is_err_and(|e| e.starts_with(code)), "{picture}");
+        }
+    }
+
+    #[test]
+    fn languages_calendars_places() {
+        let at = Moment::parse(MomentKind::DateTime, "2025-07-01T22:30:00Z").unwrap();
+        let winter = Moment::parse(MomentKind::DateTime, "2025-01-01T10:00:00Z").unwrap();
+        let local = Moment::parse(MomentKind::DateTime, "2025-07-01T10:00:00").unwrap();
+        for (moment, picture, language, calendar, place, expected) in [
+            (&at, "[D] [MNn]", "de", "", "", Ok("[Language: en]1 July")),
+            (&at, "[D] [MNn]", "en-GB", "", "", Ok("1 July")),
+            (&at, "[F]", "fr", "", "", Ok("[Language: en]tuesday")),
+            (&at, "[D1o]", "fr", "", "", Ok("[Language: en]1st")),
+            // Numbers are of no language.
+            (&at, "[D01].[M01].[Y] [[x]]", "de", "", "", Ok("01.07.2025 [x]")),
+            (&at, "[Y]", "", "AD", "", Ok("2025")),
+            (&at, "[Y]", "", "ISO", "", Ok("2025")),
+            (&at, "[Y]", "", "AH", "", Ok("[Calendar: AD]2025")),
+            (&at, "[Y]", "", "p:own", "", Ok("[Calendar: AD]2025")),
+            (&at, "[Y]", "", "XX", "", Err("XTDE1340")),
+            (&at, "[D] [H01]:[m] [Z]", "", "", "Europe/Berlin", Ok("2 00:30 +02:00")),
+            (&winter, "[H01]:[m] [Z]", "", "", "Europe/Berlin", Ok("11:00 +01:00")),
+            (&winter, "[H01]:[m] [Z]", "", "", "America/New_York", Ok("05:00 -05:00")),
+            (&winter, "[H01]:[m] [Z]", "", "", "nowhere", Ok("10:00 +00:00")),
+            (&local, "[H01]:[m]", "", "", "Europe/Berlin", Ok("10:00")),
+        ] {
+            let (language, calendar, place) = (Some(language), Some(calendar), Some(place));
+            let found = format_as(moment, picture, &Manner { language, calendar, place });
+            let found = found.as_deref().map_err(|e| &e[..8]);
+            assert_eq!(found, expected, "{picture} {language:?} {calendar:?} {place:?}");
         }
     }
 

@@ -9,7 +9,7 @@ use xml::NodeId;
 const MAX_NESTED_MAPS: usize = 100;
 
 /// The maps that an `xsl:character-map` uses, and its own characters.
-pub(crate) type CharacterMap = (Vec<Name>, Vec<(char, String)>);
+pub(crate) type CharacterMap = (Vec<Name>, Vec<(char, String)>, Place);
 
 impl Compiler<'_> {
     /// `xsl:character-map`.
@@ -35,15 +35,18 @@ impl Compiler<'_> {
             let shown = self.symbols.show(name);
             self.error(node, format!("XTSE1580: there are two character maps \"{shown}\""));
         }
-        self.character_maps.insert(name, (uses, entries));
+        let place = self.place(node);
+        self.character_maps.insert(name, (uses, entries, place));
     }
 
     /// The characters that each map replaces, with those it uses; then those of each `xsl:output`.
     pub(super) fn resolve_character_maps(&mut self) {
-        let names: Vec<Name> = self.character_maps.keys().copied().collect();
-        for name in names {
+        let mut names: Vec<(Place, Name)> =
+            self.character_maps.iter().map(|(name, (_, _, place))| (*place, *name)).collect();
+        names.sort_by_key(|(place, _)| (place.module, place.line, place.column));
+        for (place, name) in names {
             if let Err(message) = self.character_map_of(name, &mut Vec::new()) {
-                self.unplaced(message, Place::default());
+                self.unplaced(message, place);
             }
         }
         for (output, (maps, place)) in std::mem::take(&mut self.used_maps) {
@@ -58,7 +61,7 @@ impl Compiler<'_> {
                 None => &mut self.plan.output,
                 Some(name) => self.plan.outputs.entry(name).or_default(),
             };
-            output.character_map = all;
+            output.character_map.extend(all);
             if let (true, Some(message)) = (self.plan.version2, output.contradiction()) {
                 self.unplaced(message.to_owned(), place);
             }
@@ -77,7 +80,7 @@ impl Compiler<'_> {
         if open.len() >= MAX_NESTED_MAPS {
             return Err(format!("character maps use one another more than {MAX_NESTED_MAPS} deep"));
         }
-        let Some((uses, entries)) = self.character_maps.get(&name).cloned() else {
+        let Some((uses, entries, _)) = self.character_maps.get(&name).cloned() else {
             return Err(no_map(&shown));
         };
         open.push(name);
@@ -97,7 +100,7 @@ impl Compiler<'_> {
     fn unplaced(&mut self, message: String, place: Place) {
         let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
         let (line, column) = (place.line, place.column);
-        self.errors.push(crate::XsltError { message, uri, line, column });
+        self.errors.push(crate::XsltError { message, uri, line, column, raised: None });
     }
 }
 

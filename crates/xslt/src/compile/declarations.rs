@@ -1,5 +1,6 @@
 //! Top-level elements (XSLT 1.0 section 2.2): all names are declared first, then everything is compiled.
 
+use super::decimal_formats::DeclaredFormat;
 use super::{Compiler, Declaration, XSLT, is_space};
 use crate::expr::{Expr, namespace_of};
 use crate::functions::EXSLT_FUNCTIONS;
@@ -13,7 +14,6 @@ use crate::pattern::{Rule, Rules};
 use std::collections::HashMap;
 use xml::{NodeId, NodeKind};
 use xpath::Collation;
-use xpath::format::DecimalFormat;
 
 impl Compiler<'_> {
     pub(super) fn declare(&mut self) {
@@ -108,7 +108,12 @@ impl Compiler<'_> {
                 if precedence_of.insert((kind, name), declaration.precedence) == Some(declaration.precedence)
                 {
                     let shown = compiler.symbols.show(name);
-                    compiler.error(node, format!("there are two {kind}s with the name \"{shown}\""));
+                    let code = match kind {
+                        "template" => "XTSE0660",
+                        "function" => "XTSE0770",
+                        _ => "XTSE0630",
+                    };
+                    compiler.error_as(node, code, format!("there are two {kind}s with the name \"{shown}\""));
                 }
             };
             match (doc.namespace(node), doc.local(node)) {
@@ -164,7 +169,7 @@ impl Compiler<'_> {
                     if let Some(name) = self.symbol_attribute(node, "name") {
                         unique(self, "function", name);
                         if self.symbols.get(name).0.is_empty() {
-                            self.error(node, "the name of a function needs a prefix".into());
+                            self.error_as(node, "XTSE0740", "the name of a function needs a prefix".into());
                         }
                         let next = (self.functions.len() + self.version2_functions.len()) as u32;
                         self.functions.entry(name).or_insert(next);
@@ -192,10 +197,11 @@ impl Compiler<'_> {
                 (XSLT, "character-map") if self.version2 => self.character_map(node),
                 (XSLT, "mode") if self.plan.version3 => self.mode_declaration(node),
                 (XSLT, "accumulator") if self.plan.version3 => {}
+                (XSLT, "global-context-item") if self.plan.version3 => self.global_context_item(node),
                 (XSLT, "import-schema") if self.version2 => {
                     self.error(node, "XTSE1650: xsl:import-schema: there are no schemas".into());
                 }
-                (XSLT, "import") => self.error(node, "xsl:import must come first".into()),
+                (XSLT, "import") => self.error_as(node, "XTSE0200", "xsl:import must come first".into()),
                 // Elements of later versions at the top level are unknown (3.0 section 3.10).
                 (XSLT, _) if self.plan.version3 && self.forwards => {}
                 (XSLT, local)
@@ -206,11 +212,12 @@ impl Compiler<'_> {
                         true => format!("XTSE0010: xsl:{local} of XSLT 3.0 is not supported"),
                         false => format!("xsl:{local} is not allowed at the top level"),
                     };
-                    self.error(node, message);
+                    self.error_as(node, "XTSE0010", message);
                 }
                 ("", local) if node != declaration.module.root => {
-                    self.error(
+                    self.error_as(
                         node,
+                        "XTSE0130",
                         format!("\"{local}\" is not allowed at the top level: it is in no namespace"),
                     );
                 }
@@ -232,7 +239,11 @@ impl Compiler<'_> {
         space.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.cmp(&a.1)));
         self.plan.space = space.into_iter().map(|(_, _, rule)| rule).collect();
         let default = self.symbols.find("", "");
-        for (name, DeclaredFormat { format, .. }) in formats {
+        for (name, declared) in formats {
+            if self.plan.version2 {
+                self.check_decimal_format(name, &declared);
+            }
+            let format = declared.format;
             if Some(name) == default {
                 self.plan.default_format = format;
             } else {
@@ -276,7 +287,7 @@ impl Compiler<'_> {
             return match namespace_of(&module.doc, node, prefix) {
                 Some(uri) => Some((1, SpaceTest::Namespace(uri.to_owned()))),
                 None => {
-                    self.error(node, format!("the prefix \"{prefix}\" is not declared"));
+                    self.error_as(node, "XTSE0280", format!("the prefix \"{prefix}\" is not declared"));
                     None
                 }
             };
@@ -302,7 +313,7 @@ impl Compiler<'_> {
                 Some(uri) => Some((prefix.to_owned(), uri.to_owned())),
                 None if prefix.is_empty() => Some((String::new(), String::new())),
                 None => {
-                    compiler.error(node, format!("the prefix \"{prefix}\" is not declared"));
+                    compiler.error_as(node, "XTSE0280", format!("the prefix \"{prefix}\" is not declared"));
                     None
                 }
             }
@@ -332,13 +343,18 @@ impl Compiler<'_> {
                 self.used_maps.entry(name).or_default().0.extend(map);
             }
         }
+        if let Some(href) = self.attribute(node, "parameter-document").filter(|_| self.plan.version3)
+            && let Err(message) = self.parameter_document(node, &href, &mut output)
+        {
+            self.error(node, message);
+        }
         for property in PROPERTIES {
             let Some(value) = self.attribute(node, property) else { continue };
             if property == "method" && value.contains(':') {
                 self.expand(node, &value);
             }
             if !self.version2 && super::version2::is_attribute("output", property, false)
-                || property == "html-version" && !self.plan.version3
+                || crate::output::is_third(property) && !self.plan.version3
             {
                 continue;
             }
@@ -361,11 +377,26 @@ impl Compiler<'_> {
             }
         }
         match name {
-            None => self.plan.output = output,
+            None => (self.plan.output, self.plan.output_place) = (output, place),
             Some(name) => {
                 self.plan.outputs.insert(name, output);
             }
         }
+    }
+
+    fn parameter_document(
+        &mut self,
+        node: NodeId,
+        href: &str,
+        output: &mut crate::output::OutputProperties,
+    ) -> Result<(), String> {
+        let base = self.base_of(&self.module, node);
+        let uri = self.options.resolver.absolute(href.trim(), &base);
+        let bytes =
+            self.options.resolver.read(&uri).map_err(|e| format!("FODC0002: parameter-document: {e}"))?;
+        let options = xml::ParseOptions { dtd: self.options.dtd.clone(), ..xml::ParseOptions::trusted() };
+        let doc = xml::Document::parse(bytes, &options).map_err(|e| format!("FODC0002: {uri}:{e}"))?;
+        output.set_by_document(&doc)
     }
 
     /// The element names in an attribute; the default namespace applies.
@@ -381,87 +412,6 @@ impl Compiler<'_> {
         found
     }
 
-    fn decimal_format(&mut self, node: NodeId, formats: &mut HashMap<Name, DeclaredFormat>) {
-        const CHARACTERS: [&str; 9] = [
-            "decimal-separator",
-            "grouping-separator",
-            "minus-sign",
-            "percent",
-            "per-mille",
-            "zero-digit",
-            "digit",
-            "pattern-separator",
-            "exponent-separator",
-        ];
-        let characters = if self.plan.version3 { &CHARACTERS[..] } else { &CHARACTERS[..8] };
-        let mut allowed = vec!["name", "infinity", "NaN"];
-        allowed.extend(characters);
-        self.attributes(node, &allowed, &[]);
-        self.empty(node);
-        let name = match self.attribute(node, "name") {
-            Some(name) => match self.symbol(node, &name) {
-                Some(name) => name,
-                None => return,
-            },
-            None => self.symbols.intern("", ""),
-        };
-        // From 2.0 on each attribute counts from the declaration with the highest import precedence that has it.
-        let mut declared = match self.plan.version2 {
-            true => formats.remove(&name).unwrap_or_default(),
-            false => DeclaredFormat::default(),
-        };
-        for attribute in allowed.iter().copied().filter(|name| *name != "name") {
-            let Some(value) = self.attribute(node, attribute) else { continue };
-            let given = (self.precedence, value);
-            if let Some(before) = declared.given.insert(attribute, given.clone())
-                && before.0 == given.0
-                && before.1 != given.1
-                && self.plan.version2
-            {
-                self.error(node, format!("XTSE1290: this decimal format has two values for {attribute}"));
-            }
-        }
-        let format = &mut declared.format;
-        let mut wrong = Vec::new();
-        for attribute in characters.iter().copied() {
-            let Some(value) = self.attribute(node, attribute) else { continue };
-            let mut chars = value.chars();
-            let (Some(character), None) = (chars.next(), chars.next()) else {
-                wrong.push(format!("{attribute} must be one character"));
-                continue;
-            };
-            if self.version2 && attribute == "zero-digit" && !xpath::format::is_zero_digit(character) {
-                wrong.push(format!("XTSE1295: zero-digit=\"{value}\" is not a digit zero"));
-            }
-            *match attribute {
-                "decimal-separator" => &mut format.decimal_separator,
-                "grouping-separator" => &mut format.grouping_separator,
-                "minus-sign" => &mut format.minus_sign,
-                "percent" => &mut format.percent,
-                "per-mille" => &mut format.per_mille,
-                "zero-digit" => &mut format.zero_digit,
-                "digit" => &mut format.digit,
-                "exponent-separator" => &mut format.exponent_separator,
-                _ => &mut format.pattern_separator,
-            } = character;
-        }
-        if let Some(infinity) = self.attribute(node, "infinity") {
-            format.infinity = infinity;
-        }
-        if let Some(nan) = self.attribute(node, "NaN") {
-            format.nan = nan;
-        }
-        wrong.into_iter().for_each(|message| self.error(node, message));
-        declared.precedence = self.precedence;
-        if let Some(other) = formats.get(&name)
-            && other.precedence == self.precedence
-            && other.format != declared.format
-        {
-            self.error(node, "this decimal format is declared twice, differently".into());
-        }
-        formats.insert(name, declared);
-    }
-
     // The second pass.
 
     fn template(&mut self, node: NodeId, order: u32) {
@@ -470,7 +420,7 @@ impl Compiler<'_> {
         let doc = &module.doc;
         let has_match = doc.attribute(node, "", "match").is_some();
         if !has_match && doc.attribute(node, "", "name").is_none() {
-            self.error(node, "xsl:template needs a match or a name attribute".into());
+            self.error_as(node, "XTSE0500", "xsl:template needs a match or a name attribute".into());
         }
         if self.version2 && !has_match {
             for name in ["priority", "mode"] {
@@ -482,7 +432,7 @@ impl Compiler<'_> {
         let priority = doc.attribute(node, "", "priority").and_then(|text| {
             let number = text.trim().parse::<f64>().ok().filter(|p| p.is_finite());
             if number.is_none() {
-                self.error(node, format!("priority=\"{text}\" is not a number"));
+                self.error_as(node, "XTSE0530", format!("priority=\"{text}\" is not a number"));
             }
             number
         });
@@ -683,7 +633,7 @@ impl Compiler<'_> {
                 _ => true,
             };
             if !fine && !self.forwards {
-                self.error(child, "only xsl:attribute is allowed in xsl:attribute-set".into());
+                self.error_as(child, "XTSE0010", "only xsl:attribute is allowed in xsl:attribute-set".into());
             }
         }
         let Some(set) = self.symbol_attribute(node, "name").and_then(|name| self.sets.get(&name).copied())
@@ -711,7 +661,7 @@ impl Compiler<'_> {
             let Some(symbol) = self.symbol(node, name) else { continue };
             match self.sets.get(&symbol) {
                 Some(set) => uses.push(*set),
-                None => self.error(node, format!("there is no attribute set \"{name}\"")),
+                None => self.error_as(node, "XTSE0710", format!("there is no attribute set \"{name}\"")),
             }
         }
         uses.into()
@@ -773,6 +723,7 @@ impl Compiler<'_> {
                             uri,
                             line: place.line,
                             column: place.column,
+                            raised: None,
                         });
                         return;
                     }
@@ -796,13 +747,15 @@ impl Compiler<'_> {
                 for next in self.plan.sets[at].parts.iter().flat_map(|p| p.uses.iter()) {
                     if *next == start {
                         let name = self.symbols.show(self.plan.sets[start].name);
+                        let code = if self.plan.version2 { "XTSE0720: " } else { "" };
                         let place = self.plan.sets[start].parts.first().map_or(Place::default(), |p| p.place);
                         let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
                         self.errors.push(crate::XsltError {
-                            message: format!("the attribute set \"{name}\" uses itself"),
+                            message: format!("{code}the attribute set \"{name}\" uses itself"),
                             uri,
                             line: place.line,
                             column: place.column,
+                            raised: None,
                         });
                         return;
                     }
@@ -844,18 +797,13 @@ impl Compiler<'_> {
         let module = self.module.clone();
         let doc = &module.doc;
         if doc.attribute(node, "", "select").is_some() && self.has_content(node) && !self.forwards {
-            self.error(node, format!("{} has both a select attribute and content", doc.qname(node)));
+            self.error_as(
+                node,
+                "XTSE0620",
+                format!("{} has both a select attribute and content", doc.qname(node)),
+            );
         }
     }
-}
-
-/// The attributes of the declarations of a decimal format so far.
-#[derive(Default)]
-struct DeclaredFormat {
-    format: DecimalFormat,
-    precedence: u32,
-    /// The attributes that were given, with import precedence and value.
-    given: HashMap<&'static str, (u32, String)>,
 }
 
 fn doc_has_no(doc: &xml::Document, node: NodeId, attribute: &str) -> bool {

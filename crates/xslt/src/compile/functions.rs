@@ -93,7 +93,7 @@ impl Compiler<'_> {
             if let Some((place, message)) = found {
                 let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
                 let (line, column) = (place.line, place.column);
-                self.errors.push(crate::XsltError { message, uri, line, column });
+                self.errors.push(crate::XsltError { message, uri, line, column, raised: None });
             }
         }
     }

@@ -247,7 +247,7 @@ impl Compiler<'_> {
                     match doc.kind(child) {
                         NodeKind::Text => text.push_str(doc.text(child)),
                         NodeKind::Element if !self.forwards => {
-                            self.error(child, "xsl:text can hold only text".into());
+                            self.error_as(child, "XTSE0010", "xsl:text can hold only text".into());
                         }
                         _ => {}
                     }
@@ -302,7 +302,8 @@ impl Compiler<'_> {
                 match self.named.get(&name) {
                     Some(template) => Op::CallTemplate { template: *template, arguments, tail: false },
                     None => {
-                        let message = format!("there is no template \"{}\"", self.symbols.show(name));
+                        let code = if self.plan.version2 { "XTSE0650: " } else { "" };
+                        let message = format!("{code}there is no template \"{}\"", self.symbols.show(name));
                         if !self.forwards {
                             self.error(node, message.clone());
                         }
@@ -373,7 +374,11 @@ impl Compiler<'_> {
                 Op::Variable { slot, value }
             }
             "param" => {
-                self.error(node, "xsl:param is not allowed here: it must come first in a template".into());
+                self.error_as(
+                    node,
+                    "XTSE0010",
+                    "xsl:param is not allowed here: it must come first in a template".into(),
+                );
                 return None;
             }
             "message" => {
@@ -390,7 +395,7 @@ impl Compiler<'_> {
                         self.error(node, format!("XTSE0010: xsl:{local} of XSLT 3.0 is not supported"));
                     }
                 } else if !self.forwards || OTHERS.contains(&local) {
-                    self.error(node, format!("xsl:{local} is not allowed here"));
+                    self.error_as(node, "XTSE0010", format!("xsl:{local} is not allowed here"));
                 }
                 self.unknown(node)
             }
@@ -412,7 +417,7 @@ impl Compiler<'_> {
                 _ => true,
             };
             if !fine && !self.forwards {
-                self.error(child, format!("this is not allowed in {}", doc.qname(node)));
+                self.error_as(child, "XTSE0010", format!("this is not allowed in {}", doc.qname(node)));
             }
         }
     }
@@ -428,7 +433,7 @@ impl Compiler<'_> {
             match doc.kind(child) {
                 NodeKind::Element if doc.is_element(child, XSLT, "when") => {
                     if otherwise.is_some() && !self.forwards {
-                        self.error(child, "xsl:when must come before xsl:otherwise".into());
+                        self.error_as(child, "XTSE0010", "xsl:when must come before xsl:otherwise".into());
                     }
                     self.attributes(child, &["test"], &["test"]);
                     if let Some(test) = self.expression_attribute(child, "test") {
@@ -439,21 +444,25 @@ impl Compiler<'_> {
                 NodeKind::Element if doc.is_element(child, XSLT, "otherwise") => {
                     self.attributes(child, &[], &[]);
                     if otherwise.is_some() && !self.forwards {
-                        self.error(child, "xsl:choose has two xsl:otherwise".into());
+                        self.error_as(child, "XTSE0010", "xsl:choose has two xsl:otherwise".into());
                     }
                     otherwise = Some(self.body(child));
                 }
                 NodeKind::Element if !self.forwards => {
-                    self.error(child, "only xsl:when and xsl:otherwise are allowed in xsl:choose".into());
+                    self.error_as(
+                        child,
+                        "XTSE0010",
+                        "only xsl:when and xsl:otherwise are allowed in xsl:choose".into(),
+                    );
                 }
                 NodeKind::Text if !is_space(doc.text(child)) && !self.forwards => {
-                    self.error(child, "text is not allowed in xsl:choose".into());
+                    self.error_as(child, "XTSE0010", "text is not allowed in xsl:choose".into());
                 }
                 _ => {}
             }
         }
         if when.is_empty() && !self.forwards {
-            self.error(node, "xsl:choose needs an xsl:when".into());
+            self.error_as(node, "XTSE0010", "xsl:choose needs an xsl:when".into());
         }
         Op::Choose { when: when.into(), otherwise: otherwise.unwrap_or_default() }
     }
@@ -465,7 +474,8 @@ impl Compiler<'_> {
     /// A name without braces is checked at once.
     pub(super) fn check_fixed_name(&mut self, node: NodeId, name: &Avt, has_namespace: bool) {
         let Avt::Fixed(name) = name else { return };
-        if self.forwards {
+        // From 2.0 on it is an error only where the instruction is evaluated, and can be caught.
+        if self.forwards || self.plan.version2 {
             return;
         }
         if !super::scope::is_qname(name) {

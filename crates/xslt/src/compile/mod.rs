@@ -3,6 +3,7 @@
 
 pub(crate) mod availability;
 mod character_maps;
+mod decimal_formats;
 mod declarations;
 mod declared_types;
 mod elements;
@@ -319,6 +320,7 @@ impl Compiler<'_> {
                     uri: uri.to_owned(),
                     line: error.position.line,
                     column: error.position.column,
+                    raised: None,
                 });
                 None
             }
@@ -368,7 +370,7 @@ impl Compiler<'_> {
             let base = self.base_of(&importing, node);
             let uri = self.options.resolver.absolute(&href, &base);
             if open.contains(&uri) {
-                self.error(node, format!("the stylesheet \"{href}\" imports itself"));
+                self.error_as(node, "XTSE0210", format!("the stylesheet \"{href}\" imports itself"));
                 continue;
             }
             let before = self.errors.len();
@@ -419,7 +421,11 @@ impl Compiler<'_> {
         for child in doc.children(root) {
             match doc.kind(child) {
                 NodeKind::Text if !is_space(doc.text(child)) => {
-                    self.error(child, "text is not allowed at the top level of a stylesheet".into());
+                    self.error_as(
+                        child,
+                        "XTSE0120",
+                        "text is not allowed at the top level of a stylesheet".into(),
+                    );
                     continue;
                 }
                 NodeKind::Element => {}
@@ -435,7 +441,11 @@ impl Compiler<'_> {
                         || self.options.processor == Processor::ByStylesheet
                             && versions::version_of(doc, root) >= 3.0;
                     if !imports_allowed && !anywhere {
-                        self.error(child, "xsl:import must come before all other top-level elements".into());
+                        self.error_as(
+                            child,
+                            "XTSE0200",
+                            "xsl:import must come before all other top-level elements".into(),
+                        );
                     }
                     imports.push((module.clone(), child, href.to_owned()));
                     continue;
@@ -444,7 +454,7 @@ impl Compiler<'_> {
                 let base = self.base_of(module, child);
                 let uri = self.options.resolver.absolute(href, &base);
                 if open.contains(&uri) {
-                    self.error(child, format!("the stylesheet \"{href}\" includes itself"));
+                    self.error_as(child, "XTSE0180", format!("the stylesheet \"{href}\" includes itself"));
                     continue;
                 }
                 let before = self.errors.len();
@@ -497,7 +507,7 @@ impl Compiler<'_> {
         if let Some(version) = module.doc.attribute(root, "", "version")
             && version.trim().parse::<f64>().is_err()
         {
-            self.error(root, format!("version=\"{version}\" is not a number"));
+            self.error_as(root, "XTSE0110", format!("version=\"{version}\" is not a number"));
         }
     }
 
@@ -508,7 +518,7 @@ impl Compiler<'_> {
     // Errors.
 
     fn fail(&mut self, uri: &str, message: String) {
-        self.errors.push(XsltError { message, uri: uri.to_owned(), line: 0, column: 0 });
+        self.errors.push(XsltError { message, uri: uri.to_owned(), line: 0, column: 0, raised: None });
     }
 
     /// Errors from loading without a place get the place of the element that refers to the module.
@@ -523,10 +533,20 @@ impl Compiler<'_> {
         }
     }
 
+    /// An error that has a code from XSLT 2.0 on.
+    fn error_as(&mut self, node: NodeId, code: &str, message: String) {
+        // (While modules are loaded the version of the whole is not known.)
+        let version = self.module.doc.attribute(self.module.root, "", "version");
+        let is_later = version.and_then(|v| v.trim().parse::<f64>().ok()).is_some_and(|v| v >= 2.0);
+        let is_coded = self.plan.version2 || is_later && self.options.processor != Processor::V1;
+        let message = if is_coded { format!("{code}: {message}") } else { message };
+        self.error(node, message);
+    }
+
     fn error(&mut self, node: NodeId, message: String) {
         let place = self.place(node);
         let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
-        self.errors.push(XsltError { message, uri, line: place.line, column: place.column });
+        self.errors.push(XsltError { message, uri, line: place.line, column: place.column, raised: None });
     }
 
     fn place(&self, node: NodeId) -> Place {
@@ -681,7 +701,13 @@ impl Compiler<'_> {
             Ok(pattern) => Some(pattern),
             Err(_) if self.forwards && !definition => Some(Pattern::default()),
             Err(message) => {
-                self.error(node, message);
+                let message = message.strip_prefix("XPST0003: ").map_or(message.clone(), str::to_owned);
+                let is_coded = XsltError::new(message.as_str()).has_code();
+                if is_coded {
+                    self.error(node, message)
+                } else {
+                    self.error_as(node, "XTSE0340", message)
+                }
                 None
             }
         }

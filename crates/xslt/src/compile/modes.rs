@@ -89,6 +89,28 @@ impl Compiler<'_> {
             }
         };
         self.plan.modes[mode].no_match = no_match;
+        self.plan.modes[mode].place = self.place(node);
+    }
+
+    /// `xsl:global-context-item` (XSLT 3.0 section 5.3.2).
+    pub(super) fn global_context_item(&mut self, node: NodeId) {
+        self.attributes(node, &["as", "use"], &[]);
+        self.empty(node);
+        let usage = self.attribute(node, "use").unwrap_or_else(|| "optional".to_owned());
+        if !matches!(usage.trim(), "required" | "optional" | "absent") {
+            self.error(node, format!("XTSE0020: use=\"{usage}\" is required, optional or absent"));
+        }
+        let declared = self.declared(node, "XTTE0590", "the global context item");
+        let absent = usage.trim() == "absent";
+        if absent && declared.is_some() {
+            self.error(node, "XTSE3089: a context item that is absent has no type".into());
+        }
+        if self.plan.global_context.is_some() {
+            self.error(node, "XTSE3087: there are two xsl:global-context-item".into());
+        }
+        let required = usage.trim() == "required";
+        let place = self.place(node);
+        self.plan.global_context = Some(crate::version3::GlobalContext { required, absent, declared, place });
     }
 
     /// The mode where no attribute names one: that of the nearest `default-mode` (XSLT 3.0 section 3.5.3).

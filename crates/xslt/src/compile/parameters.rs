@@ -49,7 +49,7 @@ impl Compiler<'_> {
                     }
                     self.end_run(node, &mut run, &mut body);
                     if !leading && !self.forwards {
-                        self.error(child, "xsl:param must come first".into());
+                        self.error_as(child, "XTSE0010", "xsl:param must come first".into());
                     }
                     self.attributes(child, &["name", "select"], &["name"]);
                     let Some(name) = self.symbol_attribute(child, "name") else { continue };
@@ -148,7 +148,7 @@ impl Compiler<'_> {
             let Some(name) = self.symbol_attribute(child, "name") else { continue };
             if arguments.iter().any(|a| a.name == name) && !self.forwards {
                 let shown = self.symbols.show(name);
-                self.error(child, format!("the parameter \"{shown}\" is passed twice"));
+                self.error_as(child, "XTSE0670", format!("the parameter \"{shown}\" is passed twice"));
             }
             let value = self.binding(child);
             let tunnel = self.version2 && self.yes_no(child, "tunnel").unwrap_or(false);

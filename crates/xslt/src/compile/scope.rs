@@ -26,15 +26,16 @@ impl Compiler<'_> {
                 self.check_default_collation(node, doc.text(attribute));
             }
             if wrong && !self.forwards {
-                self.error(
+                self.error_as(
                     attribute,
+                    "XTSE0090",
                     format!("{} has no attribute \"{}\"", doc.qname(node), doc.qname(attribute)),
                 );
             }
         }
         for name in required {
             if doc.attribute(node, "", name).is_none() {
-                self.error(node, format!("{} needs an attribute \"{name}\"", doc.qname(node)));
+                self.error_as(node, "XTSE0010", format!("{} needs an attribute \"{name}\"", doc.qname(node)));
             }
         }
     }
@@ -51,7 +52,7 @@ impl Compiler<'_> {
         if let Some(child) = filled
             && !self.forwards
         {
-            self.error(child, format!("{} must be empty", doc.qname(node)));
+            self.error_as(child, "XTSE0260", format!("{} must be empty", doc.qname(node)));
         }
     }
 
@@ -70,7 +71,7 @@ impl Compiler<'_> {
             "false" | "0" if self.version2 => Some(false),
             _ => {
                 if !self.forwards {
-                    self.error(node, format!("{name}=\"{value}\" must be yes or no"));
+                    self.error_as(node, "XTSE0020", format!("{name}=\"{value}\" must be yes or no"));
                 }
                 None
             }
@@ -90,7 +91,7 @@ impl Compiler<'_> {
             return Some((uri.join(" "), local.to_owned()));
         }
         if !is_qname(qname) {
-            self.error(node, format!("\"{qname}\" is not a qualified name"));
+            self.error_as(node, "XTSE0020", format!("\"{qname}\" is not a qualified name"));
             return None;
         }
         match qname.split_once(':') {
@@ -98,7 +99,7 @@ impl Compiler<'_> {
             Some((prefix, local)) => match namespace_of(&module.doc, node, prefix) {
                 Some(uri) => Some((uri.to_owned(), local.to_owned())),
                 None => {
-                    self.error(node, format!("the prefix \"{prefix}\" is not declared"));
+                    self.error_as(node, "XTSE0280", format!("the prefix \"{prefix}\" is not declared"));
                     None
                 }
             },
@@ -205,11 +206,11 @@ impl Compiler<'_> {
                 continue;
             }
             if brace == "}" {
-                self.error(node, format!("a \"}}\" without \"{{\" in \"{source}\""));
+                self.error_as(node, "XTSE0370", format!("a \"}}\" without \"{{\" in \"{source}\""));
                 return Avt::Fixed("".into());
             }
             let Some(end) = expression_end(rest, self.plan.version3) else {
-                self.error(node, format!("a \"{{\" without \"}}\" in \"{source}\""));
+                self.error_as(node, "XTSE0350", format!("a \"{{\" without \"}}\" in \"{source}\""));
                 return Avt::Fixed("".into());
             };
             if !text.is_empty() {

@@ -37,7 +37,11 @@ impl Compiler<'_> {
                     && !values.contains(&value)
                     && !self.forwards
                 {
-                    self.error(child, format!("{name}=\"{value}\" must be {} or {}", values[0], values[1]));
+                    self.error_as(
+                        child,
+                        "XTSE0020",
+                        format!("{name}=\"{value}\" must be {} or {}", values[0], values[1]),
+                    );
                 }
             }
             if let Some(value) = doc.attribute(child, "", "data-type")
@@ -45,7 +49,7 @@ impl Compiler<'_> {
                 && !matches!(value, "text" | "number")
                 && !self.forwards
             {
-                self.error(child, format!("data-type=\"{value}\" must be text or number"));
+                self.error_as(child, "XTSE0020", format!("data-type=\"{value}\" must be text or number"));
             }
             // The order of strings does not depend on the language; the attribute must still be well-formed.
             self.avt_attribute(child, "lang");
@@ -82,7 +86,7 @@ impl Compiler<'_> {
             }
         }
         if misplaced && !self.forwards {
-            self.error(node, "xsl:sort must come first".into());
+            self.error_as(node, "XTSE0010", "xsl:sort must come first".into());
         }
     }
 
@@ -109,7 +113,11 @@ impl Compiler<'_> {
             Some("any") => Level::Any,
             Some(other) => {
                 if !self.forwards {
-                    self.error(node, format!("level=\"{other}\" must be single, multiple or any"));
+                    self.error_as(
+                        node,
+                        "XTSE0020",
+                        format!("level=\"{other}\" must be single, multiple or any"),
+                    );
                 }
                 Level::Single
             }

@@ -223,6 +223,10 @@ impl Compiler<'_> {
                 let namespace = self.avt_attribute(node, "namespace");
                 self.check_fixed_name(node, &name, namespace.is_some());
                 let scope = self.scope(node);
+                if doc.attribute(node, "", "select").is_some() && self.has_content(node) {
+                    let message = "XTSE0840: xsl:attribute has both a select attribute and content";
+                    self.error(node, message.into());
+                }
                 let content = self.content(node, &[]);
                 version2(Version2::Attribute { name, namespace, scope, content })
             }
@@ -424,10 +428,12 @@ impl Compiler<'_> {
             }
             "message" => {
                 self.attributes(node, &["terminate"], &[]);
+                let code = if self.plan.version3 { self.avt_attribute(node, "error-code") } else { None };
+                let scope = self.scope(node);
                 let terminate = self.avt_attribute(node, "terminate").unwrap_or(Avt::Fixed("no".into()));
                 let select = self.expression_attribute(node, "select");
                 let content = Content { select, body: self.body(node), separator: None };
-                version2(Version2::Message { content, terminate })
+                version2(Version2::Message { content, terminate, code, scope })
             }
             "variable" => {
                 self.attributes(node, &["name", "select"], &["name"]);
@@ -463,7 +469,7 @@ impl Compiler<'_> {
         for property in PROPERTIES {
             // "version" is the version of the language.
             let attribute = if property == "version" { "output-version" } else { property };
-            if property == "html-version" && !self.plan.version3 {
+            if crate::output::is_third(property) && !self.plan.version3 {
                 continue;
             }
             let Some(value) = self.avt_attribute(node, attribute) else { continue };
@@ -484,6 +490,10 @@ impl Compiler<'_> {
                 false => None,
             },
             character_maps: self.avt_attribute(node, "use-character-maps"),
+            parameter_document: match self.plan.version3 {
+                true => self.avt_attribute(node, "parameter-document"),
+                false => None,
+            },
             scope: self.scope(node),
             body: self.body(node),
         }

@@ -146,9 +146,10 @@ impl Compiler<'_> {
                 self.attributes(node, &["test", "select", "error-code"], &["test"]);
                 let Some(test) = self.expression_attribute(node, "test") else { return Some(None) };
                 let code = self.avt_attribute(node, "error-code");
+                let scope = self.scope(node);
                 let select = self.expression_attribute(node, "select");
                 let content = Content { select, body: self.body(node), separator: None };
-                version3(Version3::Assert { test, content, code })
+                version3(Version3::Assert { test, content, code, scope })
             }
             // Each branch gets the same input; they run one after the other.
             "fork" => {
@@ -275,6 +276,13 @@ impl Compiler<'_> {
         let list = self.attribute(node, "errors").unwrap_or_default();
         let mut errors = Vec::new();
         for test in list.split_ascii_whitespace().filter(|test| *test != "*") {
+            if let Some((uri, local)) = test.strip_prefix("Q{").and_then(|test| test.split_once('}')) {
+                errors.push(ErrorTest {
+                    namespace: Some(uri.trim().into()),
+                    local: (local != "*").then(|| local.into()),
+                });
+                continue;
+            }
             let (prefix, local) = test.split_once(':').unwrap_or(("", test));
             let namespace = match prefix {
                 "*" => None,

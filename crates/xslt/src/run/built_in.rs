@@ -61,7 +61,24 @@ impl Engine<'_> {
         let inside = Focus { depth: focus.depth + 1, ..focus };
         match (way, kind) {
             (NoMatch::Fail, _) => {
-                Err(self.fail(Place::default(), "XTDE0555: a node has no template rule in this mode".into()))
+                let what = match kind {
+                    _ if node.is_namespace() => "a namespace node".to_owned(),
+                    NodeKind::Document => "the document".to_owned(),
+                    NodeKind::Element => format!("the element {}", doc.qname(node.id)),
+                    NodeKind::Attribute => format!("the attribute {}", doc.qname(node.id)),
+                    NodeKind::Text => "a text".to_owned(),
+                    NodeKind::Comment => "a comment".to_owned(),
+                    NodeKind::ProcessingInstruction => {
+                        format!("the processing instruction {}", doc.local(node.id))
+                    }
+                };
+                let position = match doc.position(node.id) {
+                    Some(at) if at.line > 0 => format!(" (line {} of the document)", at.line),
+                    _ => String::new(),
+                };
+                let message =
+                    format!("XTDE0555: {what}{position} has no template rule in {}", self.mode_name(mode));
+                Err(self.fail(self.plan.modes[mode].place, message))
             }
             (NoMatch::DeepCopy, _) => {
                 self.copy_deep(node, out);
@@ -89,6 +106,14 @@ impl Engine<'_> {
         }
     }
 
+    /// A mode as it is named in messages.
+    fn mode_name(&self, mode: usize) -> String {
+        match self.plan.mode_names.iter().find(|(_, number)| **number == mode) {
+            Some((name, _)) => format!("the mode \"{}\"", self.symbols.show(*name)),
+            None => "the mode without a name".to_owned(),
+        }
+    }
+
     /// The built-in rules for items that are not nodes.
     #[cold]
     fn no_match_of_item(
@@ -102,8 +127,12 @@ impl Engine<'_> {
         let Some(item) = self.item(focus.node) else { return Ok(()) };
         match (way, &item) {
             (NoMatch::Fail, _) => {
-                let message = "XTDE0555: an item has no template rule in this mode";
-                Err(self.fail(Place::default(), message.into()))
+                let what = match &item {
+                    xpath::Item::Atomic(atom) => atom.describe(),
+                    xpath::Item::Node(_) => "an item".to_owned(),
+                };
+                let message = format!("XTDE0555: {what} has no template rule in {}", self.mode_name(mode));
+                Err(self.fail(self.plan.modes[mode].place, message))
             }
             (NoMatch::DeepSkip, _) => Ok(()),
             // Rules are applied to the members.

@@ -1,6 +1,6 @@
 //! Making nodes of the result: literal result elements, `xsl:element`, `xsl:attribute`, attribute sets, and texts of bodies.
 
-use super::out::Out;
+use super::out::{Fit, Out};
 use super::{Engine, Focus, Frame, Res};
 use crate::model::Place;
 use crate::model::{Avt, Instruction, Literal, Op, Scope};
@@ -74,7 +74,9 @@ impl Engine<'_> {
         let name = self.avt(name, focus, frame, place)?;
         let name = name.trim();
         if !crate::compile::is_qname(name) {
-            return Err(self.fail(place, format!("\"{name}\" is not the name of an element")));
+            return Err(
+                self.fail(place, self.coded(format!("XTDE0820: \"{name}\" is not the name of an element")))
+            );
         }
         let (prefix, local) = name.split_once(':').unwrap_or(("", name));
         let uri = match namespace {
@@ -82,7 +84,10 @@ impl Engine<'_> {
             None => match lookup(scope, prefix) {
                 Some(uri) => Cow::Borrowed(uri),
                 None if prefix.is_empty() => Cow::Borrowed(""),
-                None => return Err(self.fail(place, format!("the prefix \"{prefix}\" is not declared"))),
+                None => {
+                    let message = self.coded(format!("XTDE0830: the prefix \"{prefix}\" is not declared"));
+                    return Err(self.fail(place, message));
+                }
             },
         };
         let prefix = if uri.is_empty() || prefix == "xmlns" { "" } else { prefix };
@@ -127,6 +132,29 @@ impl Engine<'_> {
         Err(self.fail(place, self.misplaced(&format!("the attribute {local}"), out)))
     }
 
+    /// Writes a namespace node, which must fit (XSLT 2.0 section 5.7.1). In XSLT 1.0 one that does not is left out.
+    pub(super) fn put_namespace(&self, prefix: &str, uri: &str, place: Place, out: &mut Out<'_>) -> Res<()> {
+        if !self.plan.version2 {
+            out.namespace(prefix, uri);
+            return Ok(());
+        }
+        // The namespace of the prefix xml is in force everywhere.
+        if prefix == "xml" && uri == xml::XML_NS {
+            return Ok(());
+        }
+        let message = match out.made_namespace(prefix, uri) {
+            Fit::Fits => return Ok(()),
+            Fit::Misplaced => self.misplaced(&format!("the namespace \"{uri}\""), out),
+            Fit::Contradicts => {
+                format!("XTDE0430: the prefix \"{prefix}\" stands for another namespace than \"{uri}\" there")
+            }
+            Fit::NoNamespace => {
+                format!("XTDE0440: the element is in no namespace, \"{uri}\" cannot be its default namespace")
+            }
+        };
+        Err(self.fail(place, message))
+    }
+
     /// The error of an attribute or namespace after content, or outside of an element.
     #[cold]
     fn misplaced(&self, node: &str, out: &Out<'_>) -> String {
@@ -149,7 +177,9 @@ impl Engine<'_> {
         let written = self.avt(name, focus, frame, place)?;
         let name = written.trim();
         if !crate::compile::is_qname(name) || (name == "xmlns" && namespace.is_none()) {
-            return Err(self.fail(place, format!("\"{name}\" is not the name of an attribute")));
+            let code = if name == "xmlns" { "XTDE0855" } else { "XTDE0850" };
+            let message = self.coded(format!("{code}: \"{name}\" is not the name of an attribute"));
+            return Err(self.fail(place, message));
         }
         let prefix = name.split_once(':').map_or("", |(prefix, _)| prefix);
         let uri = match namespace {
@@ -157,7 +187,10 @@ impl Engine<'_> {
             None if prefix.is_empty() => Cow::Borrowed(""),
             None => match lookup(scope, prefix) {
                 Some(uri) => Cow::Borrowed(uri),
-                None => return Err(self.fail(place, format!("the prefix \"{prefix}\" is not declared"))),
+                None => {
+                    let message = self.coded(format!("XTDE0860: the prefix \"{prefix}\" is not declared"));
+                    return Err(self.fail(place, message));
+                }
             },
         };
         Ok(AttributeName { written, uri })

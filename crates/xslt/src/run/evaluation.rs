@@ -161,14 +161,15 @@ impl Engine<'_> {
         f(&xpath.expression, &cx).map_err(|error| match host.failed(&error) {
             // The message includes the reason, mostly with its place.
             Some(inner) if inner.line > 0 => inner,
-            Some(inner) => self.fail(place, inner.message),
+            Some(inner) => Box::new(XsltError { raised: inner.raised, ..*self.fail(place, inner.message) }),
             None => self.xpath_failed(place, &xpath.expression, &error),
         })
     }
 
     #[cold]
     fn xpath_failed(&self, place: Place, expression: &Expression, error: &XPathError) -> Box<XsltError> {
-        self.fail(place, format!("{} (in the expression \"{}\")", error.sentence(), expression.source()))
+        let sentence = format!("{} (in the expression \"{}\")", error.sentence(), expression.source());
+        Box::new(XsltError { raised: error.raised.clone(), ..*self.fail(place, sentence) })
     }
 
     /// The text of an expression that is a local variable or arithmetic, where it is a single value of XSLT 1.0.

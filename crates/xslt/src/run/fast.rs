@@ -2,6 +2,7 @@
 //! no CDATA sections, no document type) needs no serialiser: literal result elements are bytes made when the
 //! stylesheet was compiled, and namespaces in force are numbers that are compared.
 
+use super::out::Fit;
 use crate::model::{Literal, name_bit};
 use xml::escape::{push_attribute, push_text};
 use xml::{StartTag, is_same};
@@ -53,6 +54,8 @@ pub(super) struct Fast<'o> {
     /// The names of its attributes, see [`name_bit`].
     tag_names: u64,
     generated: u32,
+    /// Control characters are references (XSLT 2.0).
+    references: bool,
 }
 
 /// For [`Fast::end_leaf`]: the scope around it, and the start of its content.
@@ -63,7 +66,8 @@ pub(super) struct Leaf {
 }
 
 impl<'o> Fast<'o> {
-    pub fn new(out: &'o mut Vec<u8>) -> Fast<'o> {
+    /// `version2`: by the rules of XSLT 2.0.
+    pub fn new(out: &'o mut Vec<u8>, version2: bool) -> Fast<'o> {
         let mut scopes = Vec::with_capacity(8);
         scopes.push(Scope { parent: NONE, prefix: "".into(), uri: "".into(), last: NONE });
         Fast {
@@ -81,7 +85,25 @@ impl<'o> Fast<'o> {
             tag_scope: 0,
             tag_names: 0,
             generated: 0,
+            references: version2,
         }
+    }
+
+    /// Text of the result.
+    #[inline]
+    fn push_text(&mut self, text: &str) {
+        if self.references && xml::escape::has_controls(text) {
+            return xml::escape::push_controlled(self.out, text, push_text);
+        }
+        push_text(self.out, text);
+    }
+
+    #[inline]
+    fn push_value(&mut self, value: &str) {
+        if self.references && xml::escape::has_controls(value) {
+            return xml::escape::push_controlled(self.out, value, push_attribute);
+        }
+        push_attribute(self.out, value);
     }
 
     /// The output so far, unless a start tag is open: it is final.
@@ -177,7 +199,7 @@ impl<'o> Fast<'o> {
     /// The content of the element just started, and its end. Returns the length of the text.
     #[inline]
     pub fn leaf(&mut self, literal: &Literal, leaf: Leaf, text: &str) -> usize {
-        push_text(self.out, text);
+        self.push_text(text);
         self.end_leaf(literal, leaf);
         text.len()
     }
@@ -222,7 +244,7 @@ impl<'o> Fast<'o> {
     #[inline]
     pub fn literal_attribute(&mut self, lead: &[u8], value: &str) {
         self.out.extend_from_slice(lead);
-        push_attribute(self.out, value);
+        self.push_value(value);
         self.out.push(b'"');
     }
 
@@ -274,7 +296,7 @@ impl<'o> Fast<'o> {
         self.out.push(b'<');
         self.out.extend_from_slice(local.as_bytes());
         self.out.push(b'>');
-        push_text(self.out, text);
+        self.push_text(text);
         self.out.extend_from_slice(b"</");
         self.out.extend_from_slice(local.as_bytes());
         self.out.push(b'>');
@@ -300,6 +322,23 @@ impl<'o> Fast<'o> {
         if self.in_tag && !is_same(self.lookup_in(self.scope, prefix), uri) {
             self.add_namespace(prefix, uri);
         }
+    }
+
+    /// A namespace node that the stylesheet makes, for the open tag.
+    pub fn made_namespace(&mut self, prefix: &str, uri: &str) -> Fit {
+        if !self.in_tag {
+            return Fit::Misplaced;
+        }
+        let name = &self.out[self.tag + 1..self.tag_end];
+        let is_unprefixed = !name.contains(&b':');
+        // (An element without prefix has the default namespace in force.)
+        if prefix.is_empty() && is_unprefixed && self.lookup_in(self.scope, "").is_empty() {
+            return Fit::NoNamespace;
+        }
+        if is_same(self.lookup_in(self.scope, prefix), uri) || self.add_namespace(prefix, uri) {
+            return Fit::Fits;
+        }
+        Fit::Contradicts
     }
 
     /// An attribute for the open tag; with `search` it replaces one of the same name.
@@ -332,7 +371,7 @@ impl<'o> Fast<'o> {
         }
         self.out.extend_from_slice(local.as_bytes());
         self.out.extend_from_slice(b"=\"");
-        push_attribute(self.out, value);
+        self.push_value(value);
         self.out.push(b'"');
         true
     }
@@ -372,7 +411,7 @@ impl<'o> Fast<'o> {
     #[inline]
     pub fn text(&mut self, text: &str) {
         self.close_tag();
-        push_text(self.out, text);
+        self.push_text(text);
     }
 
     /// Escaped text.

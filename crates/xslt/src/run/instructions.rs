@@ -360,7 +360,8 @@ impl Engine<'_> {
         let mut bytes = Vec::new();
         let mut out = Out::bytes(&mut bytes, Method::Fixed(&options));
         self.exec(body, focus, frame, &mut out)?;
-        out.finish();
+        // (UTF-8 has all characters.)
+        let _ = out.finish();
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }

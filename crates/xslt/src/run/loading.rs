@@ -41,6 +41,8 @@ impl Engine<'_> {
             Err(_) if self.plan.modules.first().is_some_and(|principal| principal == uri) => {
                 self.plan.principal.to_vec()
             }
+            // From 3.0 on an error cannot be recovered from.
+            Err(message) if self.plan.version3 => return Err(message),
             // A recoverable error of section 12.1: the node-set is empty, as in other processors.
             Err(message) => {
                 if let Some(messages) = self.options.messages {

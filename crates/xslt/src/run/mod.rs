@@ -224,22 +224,27 @@ impl<'e> Engine<'e> {
         let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT)).of(Destination::Principal);
         self.start(node, &mut out)?;
         self.end(&out)?;
-        out.finish();
+        out.finish_tree();
         Ok(doc)
     }
 
     /// Transforms into bytes.
     pub fn to_bytes(&self, node: NodeId, bytes: &mut Vec<u8>) -> Res<()> {
+        if self.plan.output.collects() && !self.options.as_xml {
+            return self.collect(node, bytes).map(|_| ());
+        }
         let start = bytes.len();
         let method = self.plan.writing.method();
         let method = if self.options.as_xml { method.or_xml() } else { method };
         let mut out = Out::bytes(bytes, method).of(Destination::Principal);
         self.start(node, &mut out)?;
         let is_result = self.end(&out)?;
-        out.finish();
+        let written = out.finish();
         if !is_result {
             bytes.truncate(start);
+            return Ok(());
         }
+        written.map_err(|error| self.fail(self.plan.output_place, error.to_string()))?;
         Ok(())
     }
 
@@ -250,6 +255,21 @@ impl<'e> Engine<'e> {
                 (global.value.required(), self.parameters.contains_key(&global.name))
             {
                 return Err(self.fail(global.place, message.to_owned()));
+            }
+        }
+        if let Some(context) = &self.plan.global_context {
+            if context.required && self.options.no_input {
+                let message = "XTDE3086: the stylesheet needs a document";
+                return Err(self.fail(context.place, message.into()));
+            }
+            if let (Some(declared), false) = (&context.declared, self.options.no_input) {
+                let host = host::DocHost { engine: self };
+                let root = Node::new(Document::ROOT);
+                let cx = xpath::Context::at(self.doc(DocId(0)), root).with_host(&host);
+                if !declared.ty.matches(&Value::from(root), &cx) {
+                    let message = format!("XTTE0590: the global context item must be {}", declared.ty.text());
+                    return Err(self.fail(context.place, message));
+                }
             }
         }
         let name_id = |name: &str| match name.strip_prefix('{').and_then(|rest| rest.split_once('}')) {
@@ -393,7 +413,7 @@ impl<'e> Engine<'e> {
     #[cold]
     fn fail(&self, place: Place, message: String) -> Box<XsltError> {
         let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
-        Box::new(XsltError { message, uri, line: place.line, column: place.column })
+        Box::new(XsltError { message, uri, line: place.line, column: place.column, raised: None })
     }
 }
 

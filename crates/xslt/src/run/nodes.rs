@@ -2,7 +2,7 @@
 
 use super::out::Out;
 use super::{Engine, Focus, Frame, Res};
-use crate::model::Instruction;
+use crate::model::{Instruction, Place};
 use xml::{Document, NodeId, NodeKind};
 use xpath::Node;
 
@@ -32,7 +32,10 @@ impl Engine<'_> {
     ) -> Res<()> {
         let node = focus.node;
         let doc = self.doc(node.doc);
-        if node.is_namespace() || !matches!(doc.kind(node.id), NodeKind::Element | NodeKind::Document) {
+        if node.is_namespace() {
+            return self.copy_namespace(node, Place::default(), out);
+        }
+        if !matches!(doc.kind(node.id), NodeKind::Element | NodeKind::Document) {
             self.copy_deep(node, out);
             return Ok(());
         }
@@ -67,6 +70,12 @@ impl Engine<'_> {
             return;
         }
         copy_tree(doc, node.id, false, out);
+    }
+
+    /// Copies a namespace node.
+    pub(super) fn copy_namespace(&self, node: Node, place: Place, out: &mut Out<'_>) -> Res<()> {
+        let (prefix, uri) = namespace_node(self.doc(node.doc), node);
+        self.put_namespace(&prefix, &uri, place, out)
     }
 
     /// Copies a node with its content.

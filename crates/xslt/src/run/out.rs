@@ -4,7 +4,7 @@
 use super::fast::Fast;
 use crate::model::{Avt, Literal, LiteralAttribute};
 use crate::output::Method;
-use xml::{Builder, Serializer, WriteOptions};
+use xml::{Builder, Serializer, WriteError, WriteOptions};
 use xpath::Item;
 
 /// The receiver of result nodes.
@@ -37,6 +37,18 @@ pub(super) enum Destination {
     /// A document of `xsl:result-document`.
     Further,
     Principal,
+}
+
+/// Whether a namespace node that the stylesheet makes fits into the start tag.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Fit {
+    Fits,
+    /// There is no start tag, or it is closed.
+    Misplaced,
+    /// The prefix stands for another namespace there.
+    Contradicts,
+    /// A default namespace of an element that is in no namespace.
+    NoNamespace,
 }
 
 enum Sink<'o> {
@@ -276,6 +288,7 @@ impl<'o> Out<'o> {
             // Within an element under construction it is content like any other.
             Sink::Items { depth: 0, items, .. } if !self.open => {
                 items.push(Pending::Item(item.clone()));
+                self.events += 1;
                 true
             }
             _ => false,
@@ -310,15 +323,21 @@ impl<'o> Out<'o> {
         }
     }
 
-    /// Ends everything.
-    pub fn finish(mut self) {
+    /// Ends a tree.
+    pub fn finish_tree(mut self) {
+        self.flush();
+    }
+
+    /// Ends everything. Errors: the result cannot be written as its options ask.
+    pub fn finish(mut self) -> Result<(), WriteError> {
         self.flush();
         self.decide(None);
         match self.sink {
-            Sink::Bytes(serializer) => serializer.finish(),
+            Sink::Bytes(serializer) => return serializer.finish(),
             Sink::Fast(mut fast) => fast.finish(),
             _ => {}
         }
+        Ok(())
     }
 
     /// The first element decides on the output method (XSLT 1.0 section 16).
@@ -433,6 +452,41 @@ impl<'o> Out<'o> {
             let pair = (self.tag.add(prefix), self.tag.add(uri));
             self.tag.namespaces.push(pair);
         }
+    }
+
+    /// The same of a namespace node that the stylesheet makes, which must fit (XSLT 2.0 section 5.7.1).
+    pub fn made_namespace(&mut self, prefix: &str, uri: &str) -> Fit {
+        if let Sink::Fast(fast) = &mut self.sink {
+            return fast.made_namespace(prefix, uri);
+        }
+        if !self.open {
+            return match &mut self.sink {
+                Sink::Items { depth: 0, items, .. } => {
+                    items.push(Pending::Namespace(prefix.to_owned(), uri.to_owned()));
+                    Fit::Fits
+                }
+                Sink::Text { text, ignored: 0, atomizes: true } => {
+                    text.push_str(uri);
+                    Fit::Fits
+                }
+                Sink::Text { .. } => Fit::Fits,
+                _ => Fit::Misplaced,
+            };
+        }
+        let tag = &self.tag;
+        if prefix.is_empty() && tag.get(tag.namespace).is_empty() {
+            return Fit::NoNamespace;
+        }
+        let declared = tag.namespaces.iter().find(|(p, _)| xml::is_same(tag.get(*p), prefix));
+        let other = match declared {
+            Some((_, other)) => tag.get(*other) != uri,
+            None => tag.get(tag.prefix) == prefix && tag.get(tag.namespace) != uri,
+        };
+        if other {
+            return Fit::Contradicts;
+        }
+        self.namespace(prefix, uri);
+        Fit::Fits
     }
 
     /// An attribute of the element just started; replaces one of the same name. `false`: too late.
@@ -714,5 +768,5 @@ fn sink_of<'o>(out: &'o mut Vec<u8>, options: &'o WriteOptions) -> Sink<'o> {
         }
         out.extend_from_slice(b"\"?>");
     }
-    Sink::Fast(Box::new(Fast::new(out)))
+    Sink::Fast(Box::new(Fast::new(out, options.version2)))
 }

@@ -5,11 +5,14 @@ use super::out::{Destination, Out};
 use super::{Engine, Focus, Frame, Res};
 use crate::model::{Avt, Place};
 use crate::names::Name;
-use crate::output::{OutputProperties, Writing};
+use crate::output::{Method, OutputMethod, OutputProperties, Writing};
 use crate::version2::ResultDocument;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use xml::{Builder, Document, NodeId, NodeKind};
+use xpath::atomic::Atomic;
+use xpath::{Expression, Item, Map, Value};
 
 /// The results of one transformation.
 #[derive(Default)]
@@ -17,13 +20,17 @@ pub(super) struct Written {
     uris: Mutex<HashSet<String>>,
     /// The principal result, by an instruction.
     principal: AtomicBool,
+    place: Mutex<Place>,
+    /// The bytes of that, where items are collected.
+    bytes: Mutex<Option<Vec<u8>>>,
 }
 
 impl Engine<'_> {
     /// At the end: whether there is a principal result. Where there are others it may be absent (section 2.4).
     pub(super) fn end(&self, out: &Out<'_>) -> Res<bool> {
         if out.is_broken() {
-            return Err(self.fail(Place::default(), twice("the principal result")));
+            let place = *self.results.place.lock().unwrap_or_else(PoisonError::into_inner);
+            return Err(self.fail(place, twice("the principal result")));
         }
         let others = !self.results.uris.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
         Ok(!(others && out.is_untouched() && !self.results.principal.load(Ordering::Relaxed)))
@@ -72,6 +79,156 @@ impl Engine<'_> {
         results.take(&uri, bytes).map_err(named)
     }
 
+    /// The principal result where its items are collected. `false`: there is none.
+    #[cold]
+    pub(super) fn collect(&self, node: NodeId, bytes: &mut Vec<u8>) -> Res<bool> {
+        let mut doc = Document::new();
+        let mut out = Out::items(Builder::new(&mut doc, Document::ROOT)).of(Destination::Principal);
+        self.start(node, &mut out)?;
+        let is_result = self.end(&out)?;
+        let pending = out.finish_items();
+        if let Some(whole) = self.results.bytes.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            bytes.extend_from_slice(&whole);
+            return Ok(true);
+        }
+        if is_result {
+            let place = self.plan.output_place;
+            let value = self.gathered(pending, doc, place)?;
+            self.write_collected(&value, &self.plan.output, self.plan.writing.method(), place, bytes)?;
+        }
+        Ok(is_result)
+    }
+
+    /// Writes collected items: as JSON, for people, or with separators (XSLT and XQuery Serialization 3.1, sections 2, 9 and 10).
+    fn write_collected(
+        &self,
+        value: &Value,
+        properties: &OutputProperties,
+        method: Method<'_>,
+        place: Place,
+        bytes: &mut Vec<u8>,
+    ) -> Res<()> {
+        let failed = |error: xml::WriteError| self.fail(place, error.to_string());
+        let (is_json, is_adaptive) = (
+            properties.method == Some(OutputMethod::Json),
+            properties.method == Some(OutputMethod::Adaptive),
+        );
+        if is_json || is_adaptive {
+            let tree;
+            let value = match properties.build_tree {
+                Some(true) => {
+                    tree = self.document_of(value, place)?;
+                    &tree
+                }
+                _ => value,
+            };
+            let text = self.serialized(value, properties, place)?;
+            let Method::Fixed(options) = method else { return Ok(()) };
+            let escape = |c: char, out: &mut String| {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    out.push_str(&format!("\\u{unit:04X}"));
+                }
+            };
+            let escape: Option<&dyn Fn(char, &mut String)> = if is_json { Some(&escape) } else { None };
+            return xml::write_text(&text, options, escape, bytes).map_err(failed);
+        }
+        let separator = properties.item_separator.as_deref().unwrap_or_default();
+        let mut out = Out::bytes(bytes, method);
+        let mut first = true;
+        let mut items: Vec<Item> = Vec::new();
+        self.flatten(value, &mut items)?;
+        for item in items {
+            self.tick(&out)?;
+            if !std::mem::take(&mut first) {
+                out.text(separator, false);
+            }
+            let wrong = match &item {
+                Item::Atomic(atom) if atom.is_function() => Some("a map or a function"),
+                Item::Atomic(_) => None,
+                Item::Node(node) if node.is_namespace() => Some("a namespace node"),
+                Item::Node(node) if self.doc(node.doc).kind(node.id) == NodeKind::Attribute => {
+                    Some("an attribute")
+                }
+                Item::Node(_) => None,
+            };
+            if let Some(what) = wrong {
+                return Err(self.fail(place, format!("SENR0001: {what} cannot be written by itself")));
+            }
+            match item {
+                Item::Atomic(atom) => out.text(&atom.to_text(), false),
+                node => self.write_items(&Value::from_items(vec![node]), true, &mut out, place)?,
+            }
+        }
+        out.finish().map_err(failed)
+    }
+
+    /// The items, with the members of arrays in place of those.
+    fn flatten(&self, value: &Value, items: &mut Vec<Item>) -> Res<()> {
+        for item in value.items() {
+            self.tick_alone()?;
+            match item {
+                Item::Atomic(Atomic::Array(array)) => {
+                    for member in array.members() {
+                        self.flatten(member, items)?;
+                    }
+                }
+                item => items.push(item),
+            }
+        }
+        Ok(())
+    }
+
+    /// A document with these items.
+    fn document_of(&self, value: &Value, place: Place) -> Res<Value> {
+        let mut doc = Document::new();
+        let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT));
+        self.write_items(value, true, &mut out, place)?;
+        out.finish_tree();
+        self.add_fragment(doc, place)
+    }
+
+    /// The text of a value by the methods json and adaptive, which `serialize()` has.
+    fn serialized(&self, value: &Value, properties: &OutputProperties, place: Place) -> Res<String> {
+        let text = |text: &str| Value::from(text);
+        let is_json = properties.method == Some(OutputMethod::Json);
+        let mut parameters = vec![
+            ("method", text(if is_json { "json" } else { "adaptive" })),
+            ("indent", Value::Boolean(properties.indent == Some(true))),
+            ("allow-duplicate-names", Value::Boolean(properties.allow_duplicate_names == Some(true))),
+        ];
+        if let Some(method) = &properties.json_node_method {
+            parameters.push(("json-node-output-method", text(method)));
+        }
+        if let (Some(separator), false) = (&properties.item_separator, is_json) {
+            parameters.push(("item-separator", text(separator)));
+        }
+        let deep = |error: xpath::TooDeep| self.fail(place, format!("FOER0000: {error}"));
+        let mut characters = Map::new();
+        for (from, to) in &properties.character_map {
+            characters = characters.put(Atomic::string(from.to_string()), text(to)).map_err(deep)?;
+        }
+        parameters.push(("use-character-maps", Value::Atomic(Atomic::Map(Arc::new(characters)))));
+        let mut map = Map::new();
+        for (name, value) in parameters {
+            map = map.put(Atomic::string(name), value).map_err(deep)?;
+        }
+        let map = Value::Atomic(Atomic::Map(Arc::new(map)));
+        let both = Map::new().put(Atomic::string("parameters"), map).map_err(deep)?;
+        let both = Atomic::Map(Arc::new(both.put(Atomic::string("value"), value.clone()).map_err(deep)?));
+        let options =
+            xpath::CompileOptions { version: xpath::Version::V31, ..xpath::CompileOptions::default() };
+        let failed = |error: xpath::XPathError| self.fail(place, error.sentence());
+        let expression = Expression::compile("serialize(?value, ?parameters)", &options).map_err(failed)?;
+        let mark = self.mark();
+        let node = self.keep(both.clone());
+        let host = super::host::DocHost { engine: self };
+        let context = xpath::Context::at(self.doc(xpath::DocId(0)), node).with_host(&host);
+        let context = xpath::Context { item: Some(&both), ..context };
+        let text = expression.evaluate_string(&context).map_err(failed)?.into_owned();
+        self.release(mark);
+        Ok(text)
+    }
+
     /// Without `href`: the principal result, if nothing else writes it.
     fn principal_document(
         &self,
@@ -88,7 +245,11 @@ impl Engine<'_> {
         if self.results.principal.swap(true, Ordering::Relaxed) || !out.is_untouched() {
             return Err(self.fail(place, twice("the principal result")));
         }
-        if !out.makes_bytes() || !op.has_properties() {
+        *self.results.place.lock().unwrap_or_else(PoisonError::into_inner) = place;
+        if out.takes_items() && op.has_properties() {
+            let bytes = self.written(op, focus, frame, place, out)?;
+            *self.results.bytes.lock().unwrap_or_else(PoisonError::into_inner) = Some(bytes);
+        } else if !out.makes_bytes() || !op.has_properties() {
             if op.has_properties() {
                 // A tree is not serialised, but wrong names and values are errors.
                 self.properties(op, focus, frame, place)?;
@@ -111,14 +272,21 @@ impl Engine<'_> {
         place: Place,
         out: &mut Out<'_>,
     ) -> Res<Vec<u8>> {
-        let writing;
-        let writing = if op.has_properties() {
-            writing = Writing::new(&self.properties(op, focus, frame, place)?, true);
-            &writing
+        let (writing, properties);
+        let (writing, properties) = if op.has_properties() {
+            properties = self.properties(op, focus, frame, place)?;
+            writing = Writing::new(&properties, true);
+            (&writing, &properties)
         } else {
-            &self.plan.writing
+            (&self.plan.writing, &self.plan.output)
         };
         let mut bytes = Vec::new();
+        if properties.collects() {
+            let value = self.sequence_to(&op.body, focus, frame, place, Destination::Further)?;
+            self.tick(out)?;
+            self.write_collected(&value, properties, writing.method(), place, &mut bytes)?;
+            return Ok(bytes);
+        }
         let mut further = Out::bytes(&mut bytes, writing.method()).of(Destination::Further);
         // One limit for all results.
         further.written = out.written;
@@ -126,7 +294,7 @@ impl Engine<'_> {
         out.count(further.written);
         done?;
         self.tick(out)?;
-        further.finish();
+        further.finish().map_err(|error| self.fail(place, error.to_string()))?;
         Ok(bytes)
     }
 
@@ -149,6 +317,15 @@ impl Engine<'_> {
                 found.cloned().ok_or_else(unknown)?
             }
         };
+        if let Some(href) = &op.parameter_document {
+            let href = self.avt(href, focus, frame, place)?;
+            let base = self.plan.bases.get(place.base as usize).map_or("", String::as_str);
+            let failed =
+                |message: String| self.fail(place, format!("FODC0002: parameter-document: {message}"));
+            let node = self.load(href.trim(), base).map_err(failed)?;
+            let node = node.ok_or_else(|| failed(format!("there is no document \"{href}\"")))?;
+            output.set_by_document(self.doc(node.doc)).map_err(|message| self.fail(place, message))?;
+        }
         for (property, value) in &op.properties {
             let value = self.avt(value, focus, frame, place)?;
             output.set(property, &value, true).map_err(|message| self.fail(place, message))?;
@@ -215,6 +392,7 @@ impl ResultDocument {
             || self.cdata_section_elements.is_some()
             || self.suppress_indentation.is_some()
             || self.character_maps.is_some()
+            || self.parameter_document.is_some()
     }
 }
 

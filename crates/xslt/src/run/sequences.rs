@@ -37,6 +37,7 @@ impl Engine<'_> {
                 Item::Node(node) if !copy && self.is_raw(node) => {
                     out.text(self.doc(node.doc).text(node.id), true);
                 }
+                Item::Node(node) if node.is_namespace() => self.copy_namespace(node, place, out)?,
                 Item::Node(node) => self.copy_deep(node, out),
                 Item::Atomic(atom) if atom.is_function() => {
                     self.write_function(&atom, copy, out, place)?;
@@ -59,6 +60,7 @@ impl Engine<'_> {
         }
         for item in value.items() {
             match item {
+                Item::Node(node) if node.is_namespace() => self.copy_namespace(node, place, out)?,
                 Item::Node(node) => self.copy_plain(node, out),
                 Item::Atomic(atom) if atom.is_function() => self.write_function(&atom, false, out, place)?,
                 Item::Atomic(atom) => {
@@ -165,7 +167,7 @@ impl Engine<'_> {
         let mut doc = Document::new();
         let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT));
         self.exec(body, focus, frame, &mut out)?;
-        out.finish();
+        out.finish_tree();
         self.add_fragment(doc, place)
     }
 
@@ -202,6 +204,11 @@ impl Engine<'_> {
         let mut out = Out::items(Builder::new(&mut doc, Document::ROOT)).of(destination);
         self.exec(body, focus, frame, &mut out)?;
         let pending = out.finish_items();
+        self.gathered(pending, doc, place)
+    }
+
+    /// The value of collected items, whose nodes are made in `doc`.
+    pub(super) fn gathered(&self, pending: Vec<Pending>, mut doc: Document, place: Place) -> Res<Value> {
         if pending.iter().all(|p| matches!(p, Pending::Item(_))) {
             let items = pending.into_iter().filter_map(|p| match p {
                 Pending::Item(item) => Some(item),

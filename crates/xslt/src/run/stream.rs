@@ -134,7 +134,7 @@ pub(crate) fn run<'s>(
     // The document must be well-formed to its end, whatever part was used.
     stream.pump(&mut |pump| pump.skip(0))?;
     let is_result = outer.end(&out).map_err(|error| *error)?;
-    out.finish();
+    out.finish().map_err(|error| *outer.fail(outer.plan.output_place, error.to_string()))?;
     if is_result {
         stream.write(&bytes)?;
     }
@@ -152,6 +152,7 @@ fn refuse(feed: &dyn Feed, why: &NotStreamable) -> Result<(), XsltError> {
         uri: why.uri.clone(),
         line: why.line,
         column: why.column,
+        raised: None,
     })
 }
 

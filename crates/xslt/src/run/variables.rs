@@ -35,7 +35,7 @@ impl Engine<'_> {
                 let mut doc = Document::new();
                 let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT));
                 self.exec(body, focus, frame, &mut out)?;
-                out.finish();
+                out.finish_tree();
                 self.add_fragment(doc, place)
             }
         }
@@ -66,7 +66,9 @@ impl Engine<'_> {
         }
         let mut frame = Frame::default();
         frame.locals.resize(global.slots, Value::Empty);
-        let node = if self.options.no_input { Node::ABSENT } else { Node::new(Document::ROOT) };
+        let is_absent =
+            self.options.no_input || self.plan.global_context.as_ref().is_some_and(|context| context.absent);
+        let node = if is_absent { Node::ABSENT } else { Node::new(Document::ROOT) };
         let focus = Focus::new(node, depth, next);
         let value = self.enter_from_expression(focus, global.place, |focus| {
             self.global_binding(&global.value, focus, &mut frame, global.place)

@@ -66,7 +66,17 @@ impl<'e> Engine<'e> {
                 if uri.is_empty() {
                     return Err(self.fail(place, "XTDE0930: the namespace of xsl:namespace is empty".into()));
                 }
-                out.namespace(&prefix, &uri);
+                if uri == xml::XMLNS_NS {
+                    let message = "XTDE0905: no prefix can stand for the namespace of xmlns";
+                    return Err(self.fail(place, message.into()));
+                }
+                if (prefix == "xml") != (uri == xml::XML_NS) {
+                    let message = format!(
+                        "XTDE0925: the prefix xml and its namespace belong together, not \"{prefix}\" and \"{uri}\""
+                    );
+                    return Err(self.fail(place, message));
+                }
+                self.put_namespace(&prefix, &uri, place, out)?;
             }
             Version2::CopyOf { select, namespaces } => {
                 let value = self.value(select, focus, frame, place)?;
@@ -183,7 +193,7 @@ impl<'e> Engine<'e> {
                 self.write_items(&value, false, out, place)?;
             }
             Version2::ResultDocument(result) => self.result_document(result, focus, frame, place, out)?,
-            Version2::Message { content, terminate } => {
+            Version2::Message { content, terminate, code, scope } => {
                 let text = match self.message_text(content, focus, frame, place) {
                     // From 3.0 on an error in a message does not end the transformation (section 23.1).
                     Err(error) if self.plan.version3 && error.has_code() => error.message,
@@ -193,10 +203,13 @@ impl<'e> Engine<'e> {
                     messages(&text);
                 }
                 if matches!(self.avt(terminate, focus, frame, place)?.trim(), "yes" | "true" | "1") {
-                    let shown = text.trim();
-                    return Err(
-                        self.fail(place, format!("XTMM9000: xsl:message ended the transformation: {shown}"))
-                    );
+                    let message = format!("xsl:message ended the transformation: {}", text.trim());
+                    let code = match code {
+                        Some(code) => Some(self.avt(code, focus, frame, place)?),
+                        None => None,
+                    };
+                    let value = Value::from(text);
+                    return Err(self.raised(code.as_deref(), "XTMM9000", scope, value, message, place));
                 }
             }
             Version2::TunnelParam { slot, name, value, declared } => {

@@ -1,10 +1,11 @@
 //! The instructions of XSLT 3.0.
 
+use super::construction::lookup;
 use super::out::{Destination, Out};
 use super::sort::TypedKey;
 use super::{Engine, Focus, Frame, NO_RULE, Res};
 use crate::error::XsltError;
-use crate::model::Place;
+use crate::model::{Place, Scope};
 use crate::version2::Content;
 use crate::version3::{CAUGHT, Catch, ERRORS, ErrorTest, IterateParam, MergeSource, Part, Version3};
 use std::cmp::Ordering;
@@ -108,7 +109,10 @@ impl<'e> Engine<'e> {
                 self.release(mark);
                 // An error that ends the transformation is not caught.
                 meter::spend(1).map_err(|stop| self.fail(place, stop.to_string()))?;
-                let (code, description) = parted(&error.message);
+                let (mut code, description) = parted(&error.message);
+                if let Some(raised) = &error.raised {
+                    code.0 = &raised.namespace;
+                }
                 // The place is in the other variables.
                 let description = description.split(" (in the expression \"").next().unwrap_or_default();
                 let Some(catch) = catches.iter().find(|catch| catch.is_about(&code)) else {
@@ -179,16 +183,16 @@ impl<'e> Engine<'e> {
                 let focus = Focus { node, position: 1, size: 1, rule: NO_RULE, ..focus };
                 self.exec(body, focus, frame, out)?;
             }
-            Version3::Assert { test, content, code } => {
+            Version3::Assert { test, content, code, scope } => {
                 if !self.boolean(test, focus, frame, place)? {
                     let value = self.content_value(content, focus, frame, place)?;
                     let text = self.joined(&value, " ");
                     let code = match code {
-                        Some(code) => self.avt(code, focus, frame, place)?.trim().to_owned(),
-                        None => "XTMM9001".to_owned(),
+                        Some(code) => Some(self.avt(code, focus, frame, place)?),
+                        None => None,
                     };
-                    let code = code.rsplit([':', '}']).next().unwrap_or("XTMM9001");
-                    return Err(self.fail(place, format!("{code}: xsl:assert: {text}")));
+                    let message = format!("xsl:assert: {text}");
+                    return Err(self.raised(code.as_deref(), "XTMM9001", scope, value, message, place));
                 }
             }
             Version3::Merge { sources, action } => {
@@ -216,6 +220,37 @@ impl<'e> Engine<'e> {
             },
         }
         Ok(())
+    }
+
+    /// The error of an instruction with `error-code`, which may be any name; one that is none, or whose prefix is not declared, counts as
+    /// absent (sections 23.1 and 23.2).
+    #[cold]
+    pub(super) fn raised(
+        &self,
+        code: Option<&str>,
+        default: &str,
+        scope: &Scope,
+        value: Value,
+        message: String,
+        place: Place,
+    ) -> Box<XsltError> {
+        let name = code.map(str::trim).and_then(|code| {
+            if let Some((uri, local)) = code.strip_prefix("Q{").and_then(|code| code.split_once('}')) {
+                return xml::is_ncname(local).then_some(("", uri.trim(), local));
+            }
+            if !crate::compile::is_qname(code) {
+                return None;
+            }
+            match code.split_once(':') {
+                Some((prefix, local)) => Some((prefix, lookup(scope, prefix)?, local)),
+                None => Some(("", "", code)),
+            }
+        });
+        let (prefix, namespace, local) = name.unwrap_or(("err", ERRORS, default));
+        let raised = xpath::Raised { prefix: prefix.into(), namespace: namespace.into(), value };
+        let mut error = self.fail(place, format!("{local}: {message}"));
+        error.raised = Some(Arc::new(raised));
+        error
     }
 
     /// The value of `select` or a body.
@@ -259,13 +294,17 @@ impl<'e> Engine<'e> {
         description: &str,
         frame: &mut Frame,
     ) {
-        let prefix = if namespace.is_empty() { "" } else { "err" };
+        let prefix = match &error.raised {
+            Some(raised) => &*raised.prefix,
+            None if namespace.is_empty() => "",
+            None => "err",
+        };
         let name = NameValue { prefix: prefix.into(), namespace: namespace.into(), local: local.into() };
         let number = |n: u32| if n == 0 { Value::Empty } else { Value::from(i64::from(n)) };
         let values: [Value; CAUGHT.len()] = [
             Value::Atomic(Atomic::Name(Arc::new(name))),
             Value::from(description),
-            Value::Empty,
+            error.raised.as_ref().map_or(Value::Empty, |raised| raised.value.clone()),
             Value::from(error.uri.as_str()),
             number(error.line),
             number(error.column),
@@ -530,9 +569,7 @@ impl Catch {
     fn is_about(&self, (namespace, local): &(&str, String)) -> bool {
         self.errors.is_empty()
             || self.errors.iter().any(|ErrorTest { namespace: n, local: l }| {
-                // For a code outside of the specifications only the local name is known.
-                let named =
-                    n.as_ref().is_none_or(|n| **n == **namespace || namespace.is_empty() && **n != *ERRORS);
+                let named = n.as_ref().is_none_or(|n| **n == **namespace);
                 named && l.as_ref().is_none_or(|l| **l == **local)
             })
     }

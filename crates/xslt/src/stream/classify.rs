@@ -62,6 +62,13 @@ pub(crate) fn classify(plan: &Plan) -> Classified {
             c.refuse(global.place, why.to_owned());
         }
     }
+    if let Some(context) = plan.global_context.as_ref().filter(|context| context.declared.is_some()) {
+        c.refuse(context.place, "xsl:global-context-item requires a type of the document".into());
+    }
+    if plan.output.collects() {
+        let why = "the items of the result are collected (by its output method, or for item-separator)";
+        c.refuse(plan.output_place, why.into());
+    }
     let mut looking = Vec::new();
     if let Some(accumulator) = plan.accumulators.values().next() {
         c.refuse(accumulator.place, "accumulators are computed from the whole document".into());
@@ -344,10 +351,14 @@ impl Classifier<'_> {
             }
             Version2::Pi { name, content }
             | Version2::Namespace { name, content }
-            | Version2::Message { content, terminate: name } => {
+            | Version2::Message { content, terminate: name, .. } => {
                 let name = self.avt(name, base, place);
                 let reads = self.content(content, base, place);
-                name.and(reads)
+                let code = match version2 {
+                    Version2::Message { code: Some(code), .. } => self.avt(code, base, place),
+                    _ => Ok(()),
+                };
+                name.and(code).and(reads)
             }
             Version2::Sequential(body) => self.body(body, base),
             Version2::Copy { select: Some(select), .. } => {

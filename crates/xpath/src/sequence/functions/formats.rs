@@ -73,6 +73,9 @@ pub(super) const TABLE: &[Entry] = &[
         let args = [node.map_or(Value::Empty, Value::from)];
         super::nodes::document_uri(&Call { args: &args, ..*c })
     }),
+    row("uri-collection", 0, 1, Type::Any, Looks::Nowhere, |c| {
+        Err(c.fail("FODC0002", "there are no collections: see doc()"))
+    }),
     row("trace", 1, 2, Type::Any, Looks::Nowhere, |c| Ok(c.arg(0).clone())),
     row("random-number-generator", 0, 1, Type::Any, Looks::Nowhere, super::random::generator),
     row("load-xquery-module", 1, 2, Type::Any, Looks::Nowhere, |c| Err(c.fail("FOQM0006", "there is no processor of XQuery"))),
@@ -81,7 +84,14 @@ pub(super) const TABLE: &[Entry] = &[
 
 fn moment(c: &Call<'_, '_>, kind: MomentKind) -> Answer {
     let Some(Atomic::Moment(moment)) = c.of_kind(0, Kind::Moment(kind))? else { return Ok(Value::Empty) };
-    let written = pictures::format(&moment, &c.required_text(1)?);
+    let argument = |at: usize| if c.args.len() > at { c.text_option(at) } else { Ok(None) };
+    let (language, calendar, place) = (argument(2)?, argument(3)?, argument(4)?);
+    let manner = pictures::Manner {
+        language: language.as_deref(),
+        calendar: calendar.as_deref(),
+        place: place.as_deref(),
+    };
+    let written = pictures::format_as(&moment, &c.required_text(1)?, &manner);
     written.map(text_value).map_err(|e| {
         let (code, message) = e.split_once(": ").unwrap_or(("", &e));
         c.fail(if code.ends_with("1350") { "FOFD1350" } else { "FOFD1340" }, message)

@@ -24,7 +24,14 @@ pub(super) const TABLE: &[Entry] = &[
     row("json-doc", 1, 2, Type::Any, Looks::Nowhere, |c| match c.text_option(0)? {
         None => Ok(Value::Empty),
         Some(uri) => {
-            let text = c.eval.cx.host.read_text(&uri, None).map_err(|e| c.fail("FOUT1170", e))?;
+            let text = c.eval.cx.host.read_text(&uri, None).map_err(|e| {
+                // The message may have a code of its own.
+                match e.split_once(": ") {
+                    Some(("FOUT1190" | "XTDE1190", message)) => c.fail("FOUT1190", message),
+                    Some(("FOUT1170" | "XTDE1170", message)) => c.fail("FOUT1170", message),
+                    _ => c.fail("FOUT1170", e),
+                }
+            })?;
             parse_json(c, &text, 1)
         }
     }),

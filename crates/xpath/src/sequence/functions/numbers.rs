@@ -2,12 +2,14 @@
 
 use super::{Answer, Call, Entry, Looks, optional, row};
 use crate::atomic::{Atomic, AtomicType, Decimal, Kind, large};
+use crate::error::Raised;
 use crate::eval::Fault;
 use crate::sequence::operators::{self, Compared, Number};
 use crate::sequence::plan::Arithmetic;
 use crate::value::{Item, Type, Value};
 use num_bigint::BigInt;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 #[rustfmt::skip]
 pub(super) const TABLE: &[Entry] = &[
@@ -234,8 +236,14 @@ fn error(c: &Call<'_, '_>) -> Answer {
     let message =
         if c.args.len() > 1 { c.required_text(1)?.to_string() } else { "error() was called".to_owned() };
     let mut fault = c.fail("FOER0000", message);
+    let value = c.args.get(2).cloned().unwrap_or(Value::Empty);
     if let Some(code) = code {
         fault.code = code.local.to_string().into();
+        let (prefix, namespace) = (code.prefix.clone(), code.namespace.clone());
+        fault.raised = Some(Arc::new(Raised { prefix, namespace, value }));
+    } else if !value.is_empty() {
+        let (prefix, namespace) = ("err".into(), "http://www.w3.org/2005/xqt-errors".into());
+        fault.raised = Some(Arc::new(Raised { prefix, namespace, value }));
     }
     Err(fault)
 }

@@ -144,7 +144,7 @@ impl Call<'_, '_, '_> {
         let name = self.text(0)?;
         let name = self.host.resolve(&name).and_then(|(ns, local)| engine.symbols.find(&ns, &local));
         let Some(name) = name.filter(|name| engine.plan.keys.contains_key(name)) else {
-            return Err(format!("there is no key \"{}\"", self.text(0)?));
+            return Err(engine.coded(format!("XTDE1260: there is no key \"{}\"", self.text(0)?)));
         };
         let within = match self.args.get(2).map(node_set) {
             None => None,
@@ -223,6 +223,10 @@ impl Call<'_, '_, '_> {
     /// `document()`: documents by URI, relative to a node or the stylesheet.
     fn document(&self) -> Result<Value, String> {
         let engine = self.host.engine;
+        let failed = |message: String| match engine.plan.version3 {
+            true => format!("FODC0002: {message}"),
+            false => message,
+        };
         let stylesheet = self.host.xpath.base.as_deref().unwrap_or("");
         let base = match self.args.get(1) {
             Some(_) => match self.set(1)?.first() {
@@ -242,13 +246,14 @@ impl Call<'_, '_, '_> {
                         (None, Item::Node(node)) => engine.docs.uri(node.doc).to_owned(),
                         (None, Item::Atomic(_)) => stylesheet.to_owned(),
                     };
-                    found.extend(engine.load(&engine.item_text(&item), &base)?);
+                    found.extend(engine.load(&engine.item_text(&item), &base).map_err(failed)?);
                 }
                 self.sorted(found)?
             }
             _ => {
                 let base = base.as_deref().unwrap_or(stylesheet);
-                engine.load(&self.text(0)?, base)?.map_or(Value::NodeSet(NodeSet::new()), Value::from)
+                let found = engine.load(&self.text(0)?, base).map_err(failed)?;
+                found.map_or(Value::NodeSet(NodeSet::new()), Value::from)
             }
         })
     }
@@ -265,7 +270,8 @@ impl Call<'_, '_, '_> {
                 .and_then(|name| engine.plan.formats.get(&name)),
         };
         let Some(format) = format else {
-            return Err(format!("there is no decimal format \"{}\"", self.text(2)?));
+            let code = if engine.plan.version3 { "FODF1280" } else { "XTDE1280" };
+            return Err(engine.coded(format!("{code}: there is no decimal format \"{}\"", self.text(2)?)));
         };
         if engine.plan.version2 && self.host.xpath.expression.version() != xpath::Version::V1 {
             let given = self.args.first().and_then(|value| value.item(0)).map(|item| engine.atom(item));
@@ -529,7 +535,22 @@ impl Call<'_, '_, '_> {
         };
         Ok(match &atom {
             Atomic::Moment(moment) if moment.kind == kind => {
-                Value::from(xpath::format::pictures::format(moment, &self.text(1)?)?)
+                let argument = |at: usize| match self.args.get(at) {
+                    None => Ok(None),
+                    Some(_) => self.text(at).map(Some),
+                };
+                let (language, calendar, place) = (argument(2)?, argument(3)?, argument(4)?);
+                let manner = xpath::format::pictures::Manner {
+                    language: language.as_deref(),
+                    calendar: calendar.as_deref(),
+                    place: place.as_deref(),
+                };
+                let written = xpath::format::pictures::format_as(moment, &self.text(1)?, &manner);
+                // From 3.0 on the codes are those of XPath.
+                Value::from(written.map_err(|message| match message.strip_prefix("XTDE") {
+                    Some(rest) if engine.plan.version3 => format!("FOFD{rest}"),
+                    _ => message,
+                })?)
             }
             other => {
                 let found = AtomicType::of(other.kind()).name;
