@@ -17,6 +17,8 @@ pub struct XPathError {
     pub code: Cow<'static, str>,
     /// Whether it is a syntax error; else a name that does not exist, or a type error.
     pub syntax: bool,
+    /// Whether it is a limit of the engine, which nothing in a program should catch.
+    pub limit: bool,
 }
 
 impl XPathError {
@@ -27,6 +29,7 @@ impl XPathError {
             span: span.into().range(),
             code: Cow::Borrowed(""),
             syntax: false,
+            limit: false,
         }
     }
 

@@ -168,7 +168,8 @@ impl Engine<'_> {
 
     #[cold]
     fn xpath_failed(&self, place: Place, expression: &Expression, error: &XPathError) -> Box<XsltError> {
-        self.fail(place, format!("{} (in the expression \"{}\")", error.sentence(), expression.source()))
+        let message = format!("{} (in the expression \"{}\")", error.sentence(), expression.source());
+        if error.limit { self.limit(place, message) } else { self.fail(place, message) }
     }
 
     /// The text of an expression that is a local variable or arithmetic, where it is a single value of XSLT 1.0.

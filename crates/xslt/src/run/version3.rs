@@ -108,6 +108,9 @@ impl<'e> Engine<'e> {
                 self.release(mark);
                 // An error that ends the transformation is not caught.
                 meter::spend(1).map_err(|stop| self.fail(place, stop.to_string()))?;
+                if self.is_exceeded() {
+                    return Err(error);
+                }
                 let (code, description) = parted(&error.message);
                 // The place is in the other variables.
                 let description = description.split(" (in the expression \"").next().unwrap_or_default();
