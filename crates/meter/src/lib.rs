@@ -13,6 +13,7 @@
 
 pub mod memory;
 pub mod regex;
+pub mod stack;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;

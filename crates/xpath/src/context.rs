@@ -117,6 +117,11 @@ pub trait Host {
         false
     }
 
+    /// The same host for another thread, in which a deep recursion goes on while this one waits; `None`: it cannot be shared.
+    fn shared(&self) -> Option<&(dyn Host + Sync)> {
+        None
+    }
+
     /// The time of `current-dateTime()`, where it must be the same in several evaluations.
     fn now(&self) -> Option<Moment> {
         None
@@ -124,7 +129,11 @@ pub trait Host {
 }
 
 /// No variables, no functions.
-impl Host for () {}
+impl Host for () {
+    fn shared(&self) -> Option<&(dyn Host + Sync)> {
+        Some(self)
+    }
+}
 
 /// The dynamic context of an evaluation.
 #[derive(Clone, Copy)]

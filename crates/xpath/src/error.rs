@@ -21,6 +21,8 @@ pub struct XPathError {
     pub syntax: bool,
     /// Of `error()` with a code: the rest of the code, and the error object.
     pub raised: Option<Arc<Raised>>,
+    /// Whether it is a limit of the engine, which nothing in a program should catch.
+    pub limit: bool,
 }
 
 /// What an error that the program raises itself has beyond local name and description.
@@ -52,6 +54,7 @@ impl XPathError {
             code: Cow::Borrowed(""),
             syntax: false,
             raised: None,
+            limit: false,
         }
     }
 

@@ -5,7 +5,7 @@
 
 use busbar_xpath::atomic::{Atomic, AtomicType};
 use busbar_xpath::{CompileOptions, Context, DocId, Expression, Host, Item, Node, Value, Version, node_path};
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 use std::time::Duration;
 use xml::Document;
 
@@ -13,9 +13,13 @@ const DOC: &str = r#"<d xmlns:p="urn:p" xml:lang="en"><a id="1" n="10">x</a><a i
 
 /// Keeps the documents that expressions make: up to four.
 #[derive(Default)]
-struct Bench([OnceCell<Document>; 4]);
+struct Bench([OnceLock<Document>; 4]);
 
 impl Host for Bench {
+    fn shared(&self) -> Option<&(dyn Host + Sync)> {
+        Some(self)
+    }
+
     fn document(&self, id: DocId) -> Option<&Document> {
         self.0.get((id.0 as usize).checked_sub(1)?)?.get()
     }
@@ -310,6 +314,25 @@ fn texts_analyzed() {
         parse-ietf-date('Aug 20 14:36:01 -05:00 (XYZ) 2014') ==> !FORG0010
         "#,
     );
+}
+
+#[test]
+fn deep_calls_run() {
+    for (source, expected) in [
+        ("let $f := function($f, $n) { if ($n = 0) then 0 else 1 + $f($f, $n - 1) } return $f($f, 3500)", "integer:3500"),
+        (
+            "let $f := function($f, $n) { if ($n = 0) then 0 else 1 + sum(for-each($n, function($x) { $f($f, $x - 1) })) }
+             return $f($f, 1750)",
+            "integer:1750",
+        ),
+        (
+            "let $f := function($f, $n) { if ($n = 0) then current-dateTime() else fold-left(1, (), function($s, $x) { $f($f, $n - 1) }) }
+             return $f($f, 1750) = current-dateTime()",
+            "boolean:true",
+        ),
+    ] {
+        assert_eq!(evaluate(source), expected, "{source}");
+    }
 }
 
 #[test]

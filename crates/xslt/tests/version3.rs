@@ -236,6 +236,57 @@ fn is_bounded() {
     }
 }
 
+/// Calls through function items may be as deep as others.
+#[test]
+fn deep_calls_of_function_items_run() {
+    for (function, expected) in [
+        ("for-each($n, function($x) { if ($x gt 3499) then $x else f:a($x + 1) })", "3500"),
+        ("if ($n = 3500) then 0 else 1 + fold-left($n, 0, function($s, $x) { f:a($x + 1) })", "3500"),
+        (
+            "let $f := function($f, $n) { if ($n = 3500) then 0 else $f($f, $n + 1) + 1 } return $f($f, $n)",
+            "3500",
+        ),
+        ("if ($n = 3500) then 0 else (f:a#1 ! .($n + 1)) + 1", "3500"),
+    ] {
+        let sheet = compile(&format!(
+            "<xsl:template match='/r'><xsl:sequence select='f:a(0)'/></xsl:template>
+             <xsl:function name='f:a'><xsl:param name='n'/><xsl:sequence select='{function}'/></xsl:function>"
+        ))
+        .unwrap();
+        let doc = Document::parse(INPUT, &ParseOptions::default()).unwrap();
+        let mut out = Vec::new();
+        sheet.transform_to(&doc, Document::ROOT, &[], &RunOptions::default(), &mut out).unwrap();
+        assert!(String::from_utf8(out).unwrap().ends_with(expected), "{function}");
+    }
+}
+
+/// A limit is not caught: each level of the recursion would begin another one.
+#[test]
+fn limits_are_not_caught() {
+    for (function, part) in [
+        (
+            "<xsl:try><xsl:sequence select='f:a()'/><xsl:catch><xsl:sequence select='f:a()'/></xsl:catch></xsl:try>",
+            "nested too deeply",
+        ),
+        (
+            "<xsl:try select='for-each(1, function($x) { f:a() })'><xsl:catch select='for-each(1, function($x) { f:a() })'/></xsl:try>",
+            "too deep",
+        ),
+        ("<xsl:try select='f:a() + 1'><xsl:catch errors='*' select='0'/></xsl:try>", "nested too deeply"),
+    ] {
+        let sheet = compile(&format!(
+            "<xsl:template match='/r'><xsl:sequence select='f:a()'/></xsl:template><xsl:function name='f:a'>{function}</xsl:function>"
+        ))
+        .unwrap();
+        let doc = Document::parse(INPUT, &ParseOptions::default()).unwrap();
+        let (found, _) = meter::within(Duration::from_secs(20), None, || {
+            sheet.transform_to(&doc, Document::ROOT, &[], &RunOptions::default(), &mut Vec::new())
+        });
+        let error = found.unwrap_err().message;
+        assert!(error.contains(part), "{function}: {error}");
+    }
+}
+
 /// Twice as many items are twice the work.
 #[test]
 fn scales() {

@@ -199,6 +199,10 @@ impl Default for Made {
 }
 
 impl xpath::Host for Made {
+    fn shared(&self) -> Option<&(dyn xpath::Host + Sync)> {
+        Some(self)
+    }
+
     fn document(&self, id: xpath::DocId) -> Option<&xml::Document> {
         self.0.get((id.0 as usize).checked_sub(1)?)?.get()
     }

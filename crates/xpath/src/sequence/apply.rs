@@ -10,46 +10,24 @@ use crate::eval::{Eval, Fault, Frame, fault, made, spend};
 use crate::items::{Body, Code, FunctionItem, Map, Seen, Signature, TooDeep};
 use crate::plan::Op;
 use crate::value::{DocId, Item, Node, Value};
-use std::cell::Cell;
+use meter::stack::{self, NestedCall, Share};
 use std::sync::Arc;
 
-/// Most bytes of the stack for nested calls of function items.
+/// Most bytes of the stack of a thread for nested calls of function items, where nothing says how many it has.
 const STACK: usize = 512 << 10;
-/// Most nested calls.
-const MAX_CALLS: u32 = 4096;
+/// What they may use below a share that is given: the embedder's own calls go on elsewhere first.
+const MORE: usize = 256 << 10;
+/// Most nested calls: of a chain that only functions of a stylesheet make, its limit on depth allows as many.
+const MAX_CALLS: u32 = 15_000;
+/// Most stacks that they take, however long their expressions are.
+const MAX_STACKS: u32 = 6;
 
-thread_local! {
-    /// Nested calls, and the stack address at the first of them.
-    static CALLS: Cell<(u32, usize)> = const { Cell::new((0, 0)) };
-}
-
-/// The current stack address.
-#[inline(never)]
-fn stack_address() -> usize {
-    let local = 0_u8;
-    std::ptr::from_ref(std::hint::black_box(&local)).addr()
-}
-
-/// Enters a call; the end of the call leaves it.
-struct Deeper((u32, usize));
-
-impl Deeper {
-    fn enter(span: Span) -> Result<Deeper, Fault> {
-        let before = CALLS.get();
-        let (calls, top) = if before.0 == 0 { (0, stack_address()) } else { before };
-        if calls >= MAX_CALLS || top.abs_diff(stack_address()) > STACK {
-            let message = format!("functions call one another too deep ({calls} calls)");
-            return Err(failed("FOER0000", message, span));
-        }
-        CALLS.set((calls + 1, top));
-        Ok(Deeper(before))
-    }
-}
-
-impl Drop for Deeper {
-    fn drop(&mut self) {
-        CALLS.set(self.0);
-    }
+/// Calls are nested too deep.
+#[cold]
+fn too_deep(limit: &str, span: Span) -> Fault {
+    let mut error = failed("FOER0000", format!("functions call one another too deep ({limit})"), span);
+    error.limit = true;
+    error
 }
 
 pub(crate) fn function_value(function: Result<FunctionItem, TooDeep>, span: Span) -> Result<Value, Fault> {
@@ -119,7 +97,41 @@ impl<'a> Eval<'a> {
                 return self.found(container, &key, span);
             }
         };
-        let _deeper = Deeper::enter(span)?;
+        let _call = NestedCall::begin(MAX_CALLS)
+            .ok_or_else(|| too_deep(&format!("limit {MAX_CALLS} calls"), span))?;
+        let _share = Share::unless_known(STACK);
+        if stack::is_left_with(MORE) {
+            return self.call_function(function, args, span);
+        }
+        self.call_elsewhere(function, args, span)
+    }
+
+    /// Calls a function in a thread with its own stack: this one is nearly used up.
+    #[cold]
+    #[inline(never)]
+    fn call_elsewhere(&self, function: &FunctionItem, args: Vec<Value>, span: Span) -> Result<Value, Fault> {
+        let host = self.cx.host.shared().filter(|_| stack::taken() < MAX_STACKS);
+        let host = host.ok_or_else(|| too_deep("no stack is left", span))?;
+        let (program, doc, node, names) = (self.program, self.cx.doc, self.cx.node, self.cx.names);
+        let (turns, now) = (self.state().turns(), self.now());
+        let ended = stack::on_new(move || {
+            let cx = Context { names, ..Context::at(doc, node).with_host(host) };
+            let eval = Eval::new(program, &cx);
+            eval.state().go_on(turns, now);
+            let value = eval.call_function(function, args, span);
+            (value, eval.state().turns())
+        });
+        let (value, turns) = ended.map_err(|why| fault(why, span))?;
+        self.state().go_on(turns, now);
+        value
+    }
+
+    fn call_function(
+        &self,
+        function: &FunctionItem,
+        mut args: Vec<Value>,
+        span: Span,
+    ) -> Result<Value, Fault> {
         if let Some(signature) = &function.signature {
             for (arg, ty) in args.iter_mut().zip(&signature.params) {
                 if let Some(ty) = ty {

@@ -50,6 +50,17 @@ impl State {
         State { now: self.now.clone(), turns: Cell::new(self.turns.get()), ..State::default() }
     }
 
+    /// The iterations so far.
+    fn turns(&self) -> u64 {
+        self.turns.get()
+    }
+
+    /// Goes on with the iterations and the time of an evaluation in another thread.
+    fn go_on(&self, turns: u64, now: Moment) {
+        self.turns.set(turns);
+        self.now.get_or_init(|| now);
+    }
+
     /// Adds the iterations of an inner evaluation.
     pub(crate) fn turned(&self, inner: &State) {
         self.turns.set(inner.turns.get());

@@ -157,7 +157,7 @@ impl Engine<'_> {
                 let most = MAX_HELD >> 20;
                 let message =
                     format!("the values of an accumulator for one document hold more than {most} MiB");
-                return Err(self.fail(rule.place, message));
+                return Err(self.limit(rule.place, message));
             }
             return Ok(value);
         }

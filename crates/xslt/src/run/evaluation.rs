@@ -169,7 +169,8 @@ impl Engine<'_> {
     #[cold]
     fn xpath_failed(&self, place: Place, expression: &Expression, error: &XPathError) -> Box<XsltError> {
         let sentence = format!("{} (in the expression \"{}\")", error.sentence(), expression.source());
-        Box::new(XsltError { raised: error.raised.clone(), ..*self.fail(place, sentence) })
+        let failed = if error.limit { self.limit(place, sentence) } else { self.fail(place, sentence) };
+        Box::new(XsltError { raised: error.raised.clone(), ..*failed })
     }
 
     /// The text of an expression that is a local variable or arithmetic, where it is a single value of XSLT 1.0.

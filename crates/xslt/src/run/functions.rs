@@ -64,7 +64,7 @@ impl Engine<'_> {
         }
         let most = super::templates::MAX_TAILS;
         let message = format!("the function goes on with itself (limit {most} times): an endless recursion?");
-        Err(self.fail(function.place, message))
+        Err(self.limit(function.place, message))
     }
 
     /// The tail of a function's body: `xsl:sequence`, or a choice of it, needs no collection.

@@ -10,7 +10,7 @@ use crate::error::XsltError;
 use crate::expr::{GLOBAL, UNKNOWN_FUNCTION, USER_FUNCTION, XPath};
 use crate::functions as table;
 use crate::model::Place;
-use std::cell::RefCell;
+use std::sync::Mutex;
 use xml::{Builder, Document};
 use xpath::atomic::Moment;
 use xpath::{Context, DocId, ExtensionName, Host, Node, NodeSet, Value};
@@ -26,7 +26,7 @@ pub(super) struct ExprHost<'h, 'e> {
     /// See [`Focus`].
     pub dynamic: u32,
     /// An error from an inner call, with its place; the expression has its message only.
-    pub failed: RefCell<Option<Box<XsltError>>>,
+    pub failed: Mutex<Option<Box<XsltError>>>,
 }
 
 /// A host with documents only.
@@ -49,6 +49,10 @@ impl Host for DocHost<'_, '_> {
 }
 
 impl Host for ExprHost<'_, '_> {
+    fn shared(&self) -> Option<&(dyn Host + Sync)> {
+        Some(self)
+    }
+
     fn variable_by_name(&self, name: &ExtensionName) -> Result<Option<Value>, String> {
         if name.slot & GLOBAL != 0 {
             let value = self.engine.global((name.slot & !GLOBAL) as usize, self.depth, self.next);
@@ -137,13 +141,15 @@ impl<'h> ExprHost<'h, '_> {
     /// Keeps an error from an inner call; returns its message for the expression.
     fn keep(&self, error: Box<XsltError>) -> String {
         let message = error.message.clone();
-        *self.failed.borrow_mut() = Some(error);
+        if let Ok(mut failed) = self.failed.lock() {
+            *failed = Some(error);
+        }
         message
     }
 
     /// The error from an inner call, if that is why the expression failed.
     pub fn failed(&self, error: &xpath::XPathError) -> Option<Box<XsltError>> {
-        self.failed.take().filter(|inner| inner.message == error.message)
+        self.failed.lock().ok()?.take().filter(|inner| inner.message == error.message)
     }
 
     /// `func:function`: arguments by position, parameters without one take their defaults.

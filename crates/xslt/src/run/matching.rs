@@ -166,7 +166,7 @@ impl Engine<'_> {
                         Ok(Value::Atomic(atom)) if atom.is_numeric() => atom.to_double() == 1.0,
                         Ok(value) => value.to_boolean(),
                         // An error in a pattern: the item does not match (XSLT 3.0 section 5.5.4).
-                        Err(error) if error.has_code() => false,
+                        Err(error) if error.has_code() && !self.is_exceeded() => false,
                         Err(error) => return Err(error),
                     };
                     if !holds {
@@ -220,7 +220,7 @@ impl Engine<'_> {
             Ok(Value::NodeSet(nodes)) => Ok(nodes.as_slice().to_vec()),
             Ok(value) => Ok(value.items().filter_map(|item| item.node()).collect()),
             // An error in a pattern: nothing matches. A limit stays an error.
-            Err(error) if error.has_code() => Ok(Vec::new()),
+            Err(error) if error.has_code() && !self.is_exceeded() => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }

@@ -78,6 +78,8 @@ pub(crate) struct Engine<'e> {
     building: Mutex<HashSet<(Name, DocId)>>,
     loaded: Mutex<HashMap<String, Option<DocId>>>,
     steps: AtomicU64,
+    /// A limit was exceeded: nothing catches that, or each level of a deep recursion could begin another one.
+    exceeded: AtomicBool,
     /// The last position that a pattern counted, see `Engine::position`; the last size, and the last children that several
     /// predicates with positions selected.
     place: Mutex<Option<CountedPlace>>,
@@ -201,6 +203,7 @@ impl<'e> Engine<'e> {
             building: Mutex::default(),
             loaded: Mutex::default(),
             steps: AtomicU64::new(0),
+            exceeded: AtomicBool::new(false),
             place: Mutex::default(),
             size: Mutex::default(),
             kept: Mutex::default(),
@@ -333,7 +336,7 @@ impl<'e> Engine<'e> {
         } else {
             format!("the limit on the size of the result ({} bytes) is exceeded", self.options.limits.output)
         };
-        self.fail(Place::default(), message)
+        self.limit(Place::default(), message)
     }
 
     /// The depth guard: all nesting of a stylesheet passes here, or [`Engine::enter_from_expression`].
@@ -373,7 +376,7 @@ impl<'e> Engine<'e> {
     ) -> Res<R> {
         let limit = self.depth_limit();
         if focus.depth >= limit {
-            return Err(self.fail(
+            return Err(self.limit(
                 place,
                 format!("templates are nested too deeply (limit {}): an endless recursion?", limit - 1),
             ));
@@ -408,6 +411,18 @@ impl<'e> Engine<'e> {
         } else {
             message[message.find(' ').map_or(0, |at| at + 1)..].to_owned()
         }
+    }
+
+    /// Whether a limit was exceeded: then the transformation fails.
+    fn is_exceeded(&self) -> bool {
+        self.exceeded.load(Ordering::Relaxed)
+    }
+
+    /// The error of a limit, which `xsl:try` does not catch.
+    #[cold]
+    fn limit(&self, place: Place, message: String) -> Box<XsltError> {
+        self.exceeded.store(true, Ordering::Relaxed);
+        self.fail(place, message)
     }
 
     #[cold]

@@ -69,7 +69,7 @@ impl Engine<'_> {
             let mut uris = self.results.uris.lock().unwrap_or_else(PoisonError::into_inner);
             if uris.len() >= self.options.limits.results {
                 let message = format!("the limit of results ({}) is exceeded", self.options.limits.results);
-                return Err(self.fail(place, message));
+                return Err(self.limit(place, message));
             }
             if !uris.insert(uri.clone()) {
                 return Err(self.fail(place, twice(&uri)));

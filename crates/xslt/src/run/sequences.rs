@@ -79,7 +79,7 @@ impl Engine<'_> {
         self.spend(doc.node_count() as u64)?;
         let copy = doc.clone();
         if self.docs.count() >= self.options.limits.documents {
-            return Err(self.fail(place, "the limit of result tree fragments is exceeded".into()));
+            return Err(self.limit(place, "the limit of result tree fragments is exceeded".into()));
         }
         let uri = self.docs.uri(node.doc).to_owned();
         match self.docs.add(copy, Cow::Owned(uri), true) {

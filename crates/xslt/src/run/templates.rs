@@ -405,7 +405,7 @@ impl Engine<'_> {
             }
         }
         let place = self.plan.templates[tail.template].place;
-        Err(self.fail(
+        Err(self.limit(
             place,
             format!("the template goes on with itself (limit {MAX_TAILS} times): an endless recursion?"),
         ))

@@ -94,7 +94,7 @@ impl Engine<'_> {
     /// Keeps a result tree fragment; its value is the root.
     pub(super) fn add_fragment(&self, doc: Document, place: Place) -> Res<Value> {
         if self.docs.count() >= self.options.limits.documents {
-            return Err(self.fail(place, "the limit of result tree fragments is exceeded".into()));
+            return Err(self.limit(place, "the limit of result tree fragments is exceeded".into()));
         }
         let uri = self.plan.bases.get(place.base as usize).map_or("", String::as_str);
         match self.docs.add(doc, Cow::Borrowed(uri), true) {
@@ -106,7 +106,7 @@ impl Engine<'_> {
     /// The same for a fragment that holds only this text.
     fn add_text(&self, text: String, place: Place) -> Res<Value> {
         if self.docs.count() >= self.options.limits.documents {
-            return Err(self.fail(place, "the limit of result tree fragments is exceeded".into()));
+            return Err(self.limit(place, "the limit of result tree fragments is exceeded".into()));
         }
         let uri = self.plan.bases.get(place.base as usize).map_or("", String::as_str);
         match self.docs.add_text(text, uri) {

@@ -196,7 +196,9 @@ impl<'e> Engine<'e> {
             Version2::Message { content, terminate, code, scope } => {
                 let text = match self.message_text(content, focus, frame, place) {
                     // From 3.0 on an error in a message does not end the transformation (section 23.1).
-                    Err(error) if self.plan.version3 && error.has_code() => error.message,
+                    Err(error) if self.plan.version3 && error.has_code() && !self.is_exceeded() => {
+                        error.message
+                    }
                     text => text?,
                 };
                 if let Some(messages) = self.options.messages {

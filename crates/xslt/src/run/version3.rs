@@ -109,6 +109,9 @@ impl<'e> Engine<'e> {
                 self.release(mark);
                 // An error that ends the transformation is not caught.
                 meter::spend(1).map_err(|stop| self.fail(place, stop.to_string()))?;
+                if self.is_exceeded() {
+                    return Err(error);
+                }
                 let (mut code, description) = parted(&error.message);
                 if let Some(raised) = &error.raised {
                     code.0 = &raised.namespace;

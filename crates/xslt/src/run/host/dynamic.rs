@@ -5,9 +5,9 @@ use crate::expr::XPath;
 use crate::functions;
 use crate::model::Scope;
 use crate::names::Name;
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::Mutex;
 use xml::Document;
 use xpath::{Context, NodeSet, Value};
 
@@ -69,7 +69,7 @@ impl ExprHost<'_, '_> {
         let (current, depth, next, dynamic) = (self.current, self.depth + 1, self.next, self.dynamic);
         let (node, position, size) = (cx.node, cx.position, cx.size);
         let run = || {
-            let failed = RefCell::default();
+            let failed = Mutex::default();
             let host = ExprHost { engine, locals: &[], current, xpath: &xpath, depth, next, dynamic, failed };
             let doc = engine.doc(node.doc);
             xpath
