@@ -216,15 +216,17 @@ fn a_backend_whose_certificate_is_revoked_gets_nothing() {
             roots.display()
         );
         artifacts += &format!(
-            "<proxy name='{name}' transports='http'><target><endpoint><address uri='https://localhost:{port}/'/></endpoint><inSequence><send/>\
-             </inSequence><outSequence><send/></outSequence></target></proxy>"
+            "<proxy name='{name}' transports='http'><target><inSequence><call><endpoint><address uri='https://localhost:{port}/'/></endpoint></call>\
+             <respond/></inSequence></target></proxy>"
         );
     }
     let settings = file("ocsp-backends.toml", &settings);
     let bus =
         Process::run(&configuration("ocsp-backends", &artifacts), &["--config", settings.to_str().unwrap()]);
     for (name, _, _, _, reached) in &cases {
-        let (_, body) = wss::post(&bus, &format!("/services/{name}"), "<a/>");
+        let (_, _, body) =
+            crate::support::ask(bus.http(), "POST", &format!("/services/{name}"), b"<a/>").unwrap();
+        let body = String::from_utf8(body).unwrap();
         assert_eq!(body.contains("<b/>"), *reached, "{name}: {body}\n{}", bus.stderr());
     }
     bus.says("the certificate is revoked: its key was compromised", 3);
@@ -233,7 +235,7 @@ fn a_backend_whose_certificate_is_revoked_gets_nothing() {
 
 #[test]
 fn a_signer_whose_certificate_is_revoked_is_refused() {
-    let ours = Authority::new("signers");
+    let ours = Authority::with("signers", KeyPair::generate_for(&PKCS_RSA_SHA256).unwrap());
     let servers = Servers::of(&ours);
     let port = free_port();
     let root = wss::directory("ocsp", port);
