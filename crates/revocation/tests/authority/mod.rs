@@ -6,7 +6,7 @@ use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use jiff::Timestamp;
 use rcgen::{
     BasicConstraints, CertificateParams, CustomExtension, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
-    IsCa, Issuer, KeyPair, KeyUsagePurpose, SerialNumber, SigningKey,
+    IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_RSA_SHA256, SerialNumber, SigningKey,
 };
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 /// ecdsa-with-SHA256.
-const SIGNED: &[u8] = &[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02];
+const BY_ECDSA: &[u8] = &[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02];
+/// sha256WithRSAEncryption, with its parameters.
+const BY_RSA: &[u8] = &[0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0b, 0x05, 0x00];
 const SHA1: &[u8] = &[0x2b, 0x0e, 0x03, 0x02, 0x1a];
 const NONCE: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 0x30, 1, 2];
 
@@ -49,7 +51,11 @@ pub struct Authority {
 
 impl Authority {
     pub fn new(name: &str) -> Authority {
-        let key = KeyPair::generate().unwrap();
+        Authority::with(name, KeyPair::generate().unwrap())
+    }
+
+    /// With this key: of P-256, or of RSA.
+    pub fn with(name: &str, key: KeyPair) -> Authority {
         let asked = Authority::asked(name);
         let der = asked.self_signed(&key).unwrap().der().to_vec();
         let copy = KeyPair::from_pem(&key.serialize_pem()).unwrap();
@@ -143,10 +149,11 @@ impl Authority {
         let list = tlv(SEQUENCE, &[&entries]);
         let data = tlv(SEQUENCE, &[&who, &time(said.from), &list, nonce.as_deref().unwrap_or_default()]);
         let signature = key.sign(&data).unwrap();
+        let signed = if key.is_compatible(&PKCS_RSA_SHA256) { BY_RSA } else { BY_ECDSA };
         let certificates = tlv(0xa0, &[&tlv(SEQUENCE, &[&certificates.concat()])]);
         let basic = tlv(
             SEQUENCE,
-            &[&data, &tlv(SEQUENCE, &[SIGNED]), &tlv(0x03, &[&[0], &signature]), &certificates],
+            &[&data, &tlv(SEQUENCE, &[signed]), &tlv(0x03, &[&[0], &signature]), &certificates],
         );
         let kind = tlv(OID, &[&[0x2b, 6, 1, 5, 5, 7, 0x30, 1, 1]]);
         let bytes = tlv(SEQUENCE, &[&kind, &tlv(OCTETS, &[&basic])]);
