@@ -415,27 +415,13 @@ impl Run<'_> {
         let transform = |options: &xslt::RunOptions<'_>| {
             self.sheet.transform(input, Document::ROOT, self.parameters, options)
         };
-        let output = self.sheet.output();
-        let written = match output.method {
-            Some(OutputMethod::Text) => {
-                let result = self.style.run(self.key, context, stripped, transform)?.document;
-                result.string_value(Document::ROOT).into_owned()
-            }
-            // What is no tree is a text, too.
-            Some(OutputMethod::Json | OutputMethod::Adaptive) => {
-                let mut out = Vec::new();
-                self.style.run(self.key, context, stripped, |options| {
-                    self.sheet.transform_to(input, Document::ROOT, self.parameters, options, &mut out)
-                })?;
-                let text = xml::decode(out, output.encoding.as_deref())
-                    .map_err(|why| failed(self.key, format!("the result cannot be read: {why}")))?;
-                String::from_utf8_lossy(&text.text).into_owned()
-            }
-            _ => return Ok(self.style.run(self.key, context, stripped, transform)?.document),
-        };
+        let result = self.style.run(self.key, context, stripped, transform)?.document;
+        if self.sheet.output().method != Some(OutputMethod::Text) {
+            return Ok(result);
+        }
         let mut text = Document::new();
         let root = text.append_element(Document::ROOT, "", message::envelope::PAYLOAD, "text");
-        text.append_text(root, &written);
+        text.append_text(root, &result.string_value(Document::ROOT));
         Ok(text)
     }
 }
