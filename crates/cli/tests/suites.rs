@@ -36,8 +36,6 @@ fn check(tool: &str, ledger: &str) {
     let results = std::env::temp_dir().join(format!("busbar-{ledger}-{}.jsonl", std::process::id()));
     let run = Command::new("python3")
         .arg(tools.join(tool))
-        // Stylesheets may read what is below it.
-        .current_dir(tools.join(".."))
         .args(["--bin", env!("CARGO_BIN_EXE_busbar"), "--jobs", "2", "--timeout", "60", "--json"])
         .arg(&results)
         .output()

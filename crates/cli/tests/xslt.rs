@@ -84,34 +84,3 @@ fn what_is_refused_leaves_nothing() {
         assert!(!Path::new(&folder.0).join("../outside.xml").exists());
     }
 }
-
-/// What a stylesheet may read while it runs.
-#[test]
-fn documents_are_read_from_the_directories_of_the_sources() {
-    let text = |href: &str| format!("<xsl:value-of select=\"unparsed-text('{href}')\"/>");
-    let outside = std::env::temp_dir().join(format!("busbar-xslt-outside-{}", std::process::id()));
-    std::fs::create_dir_all(&outside).unwrap();
-    std::fs::write(outside.join("t.txt"), "text").unwrap();
-    let there = outside.join("t.txt").display().to_string();
-    let root = outside.display().to_string();
-    for (template, more, expected) in [
-        (text(&there), &["--root", &root][..], Ok("text")),
-        (text(&there), &[], Err("outside of")),
-        (text(&format!("file://{there}")), &[], Err("outside of")),
-        (text("/etc/passwd"), &[], Err("outside of")),
-        (text("../busbar-xslt-outside/t.txt"), &[], Err("XTDE1170")),
-        ("<xsl:value-of select=\"doc('i.xml')//a[2]/@n\"/>".to_owned(), &[], Ok("2")),
-        (text("i.xml"), &["--root", "none"], Err("--root none")),
-    ] {
-        let folder = Folder::new("roots", &template);
-        let done = folder.run(more);
-        let (out, error) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-        match expected {
-            Ok(expected) => assert_eq!(out, expected, "{template}: {error}"),
-            Err(expected) => {
-                assert!(!done.status.success() && error.contains(expected), "{template}: {error}")
-            }
-        }
-    }
-    std::fs::remove_dir_all(&outside).unwrap();
-}

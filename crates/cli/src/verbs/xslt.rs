@@ -36,10 +36,6 @@ pub struct Args {
     /// Where `xsl:result-document` writes its files; the current directory by default.
     #[arg(long, value_name = "DIRECTORY")]
     results: Option<PathBuf>,
-    /// A directory whose files the stylesheet may read (`doc()`, `unparsed-text()`), besides those of the stylesheet with its modules, of
-    /// INPUT, and the current one.
-    #[arg(long = "root", value_name = "DIRECTORY")]
-    roots: Vec<PathBuf>,
     /// What of a document type declaration is read; by default documents that have one are refused.
     #[arg(long)]
     dtd: Option<DtdArg>,
@@ -139,7 +135,6 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         Some(directory) => Some(FileResults::below(directory).map_err(failed)?),
         None => FileResults::below(Path::new(".")).ok(),
     };
-    let resolver = documents(args, &stylesheet)?;
     let run = RunOptions {
         resolver: &resolver,
         dtd: &dtd,
@@ -225,21 +220,6 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         );
     }
     Ok(())
-}
-
-/// Reads what the stylesheet asks for while it runs.
-fn documents(args: &Args, stylesheet: &Stylesheet) -> Result<FileResolver, Vec<String>> {
-    for root in &args.roots {
-        if !root.is_dir() {
-            return Err(vec![format!("--root {}: there is no such directory", root.display())]);
-        }
-    }
-    let files = stylesheet.modules().iter().map(PathBuf::from).chain(args.input.clone());
-    let around = files.filter_map(|file| {
-        let path = std::path::absolute(file).ok()?;
-        path.parent().map(Path::to_owned)
-    });
-    Ok(FileResolver::below(args.roots.iter().cloned().chain([PathBuf::from(".")]).chain(around)))
 }
 
 /// Documents up to this size run on a tree unless streaming is asked for.
