@@ -181,6 +181,10 @@ enum State {
     Done,
 }
 
+/// How long a stop leaves a connection open that was just accepted or has just had an answer: a request may be on its way, and would be met
+/// by a reset.
+const UNDER_WAY: Duration = Duration::from_millis(500);
+
 /// The receiving half of a connection: the bytes, and where in the message they are.
 pub(crate) struct Incoming {
     half: ReadHalf,
@@ -206,6 +210,8 @@ pub(crate) struct Incoming {
     watched: bool,
     /// A client may keep sending nothing and still wait.
     half_close: bool,
+    /// On the server side: the wait for a request is the short one of a stop.
+    stops: bool,
     /// On the client side: the connection can serve another request.
     pub(crate) reusable: bool,
     /// On the client side: the request asks for another protocol.
@@ -240,6 +246,7 @@ impl Incoming {
             watcher: None,
             watched: false,
             half_close,
+            stops: false,
             reusable: false,
             switches: false,
             upload: None,
@@ -248,8 +255,8 @@ impl Incoming {
         })
     }
 
-    /// Receives the next request head. `None`: the client has closed, or nothing came for `idle`, or
-    /// `stop()` and no request has begun.
+    /// Receives the next request head. `None`: the client has closed, or nothing came for `idle`, or for [`UNDER_WAY`] where
+    /// `stop()`.
     pub(crate) fn poll_request(
         &mut self,
         cx: &mut Context<'_>,
@@ -271,12 +278,20 @@ impl Incoming {
                 return Poll::Ready(Err(Refusal { status: 431, why: "the request head is too large" }));
             }
             let begun = !wire.is_empty();
-            if !begun && stop() {
-                return Poll::Ready(Ok(None));
-            }
             self.scanned = wire.len();
             match self.poll_fill(cx) {
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Ok(None)),
+                // What the kernel has and has not reported yet is a request, or its beginning.
+                Poll::Pending if !begun && stop() && self.half.is_silent() => {
+                    let shorter = UNDER_WAY.min(idle);
+                    if !std::mem::replace(&mut self.stops, true) {
+                        self.timer.shorten(idle, shorter);
+                    }
+                    return match self.timer.poll_expired(shorter, cx) {
+                        true => Poll::Ready(Ok(None)),
+                        false => Poll::Pending,
+                    };
+                }
                 // The first byte ends the wait for a request and begins the wait for its head, as a whole.
                 Poll::Ready(Ok(_)) if !begun => self.timer.clear(),
                 Poll::Ready(Ok(_)) => {}

@@ -5,8 +5,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddr, UnixListener};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -14,11 +14,13 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 
+use crate::accept::accept;
 use crate::addresses::{Addresses, OfAddress, TooMany};
 use crate::connection::{Conn, Incoming, lock};
-use crate::descriptors::{Descriptor, may_accept};
+use crate::descriptors::Descriptor;
 use crate::http2::duplex::Duplex;
 use crate::io::{ReadHalf, WriteHalf, split_plain, split_tls};
 use crate::rounds;
@@ -91,14 +93,18 @@ pub(crate) struct Listening {
     pub(crate) limits: Mutex<Arc<ServerLimits>>,
     pub(crate) counters: ServerCounters,
     worker: usize,
-    local: SocketAddr,
+    pub(crate) local: SocketAddr,
     /// See `limits`.
     tls: Mutex<Option<TlsAcceptor>>,
     draining: AtomicBool,
+    /// Connections are accepted, those that waited when the drain began included.
+    accepting: AtomicBool,
+    /// When the drain ends.
+    end: OnceLock<Instant>,
     /// The acceptor shall look at `draining`.
-    drain: Notify,
-    /// A connection ended.
-    freed: Notify,
+    pub(crate) drain: Notify,
+    /// A connection ended, or the acceptor did.
+    pub(crate) freed: Notify,
     addresses: Arc<Addresses>,
     open: Mutex<HashMap<u64, Arc<Conn>>>,
 }
@@ -107,17 +113,22 @@ pub(crate) struct Listening {
 const CUTTING: Duration = Duration::from_millis(500);
 
 impl Listening {
-    /// Waits until no connection is open, at most until then; whether there is none.
-    async fn closed(&self, end: tokio::time::Instant) -> bool {
-        while self.counters.open.get() > 0 {
-            // The acceptor may have let one in just before it saw the sign: look again now and then.
-            let next = end.min(tokio::time::Instant::now() + Duration::from_millis(50));
+    /// Waits until no connection is open and none can come, at most until then; whether that is so.
+    async fn closed(&self, end: Instant) -> bool {
+        while !self.is_closed() {
+            // The acceptor waits for the same sign, and only one is told: look again now and then.
+            let next = end.min(Instant::now() + Duration::from_millis(50));
             let freed = tokio::time::timeout_at(next, self.freed.notified()).await;
-            if freed.is_err() && tokio::time::Instant::now() >= end {
-                return self.counters.open.get() == 0;
+            if freed.is_err() && Instant::now() >= end {
+                return self.is_closed();
             }
         }
         true
+    }
+
+    fn is_closed(&self) -> bool {
+        // In this order: what is accepted is counted before the acceptor ends.
+        !self.accepting.load(Acquire) && self.counters.open.get() == 0
     }
 }
 
@@ -131,7 +142,18 @@ impl Listening {
         self.draining.load(Relaxed)
     }
 
-    fn limits(&self) -> Arc<ServerLimits> {
+    /// When the drain that has begun ends.
+    pub(crate) fn end_of_drain(&self) -> Instant {
+        *self.end.get_or_init(Instant::now)
+    }
+
+    /// The acceptor has ended.
+    pub(crate) fn accepts_no_more(&self) {
+        self.accepting.store(false, Release);
+        self.freed.notify_one();
+    }
+
+    pub(crate) fn limits(&self) -> Arc<ServerLimits> {
         lock(&self.limits).clone()
     }
 }
@@ -188,6 +210,7 @@ impl Server {
                 let _entered = runtime.enter();
                 TcpListener::from_std(socket.into())?
             };
+            listening.accepting.store(true, Release);
             runtime.spawn(accept(listening, listener, handler.clone()));
         }
         Ok(())
@@ -227,6 +250,8 @@ impl Server {
             local: self.local,
             tls: Mutex::new(lock(&self.tls).as_ref().map(|tls| TlsAcceptor::from(tls.config.clone()))),
             draining: AtomicBool::new(false),
+            accepting: AtomicBool::new(false),
+            end: OnceLock::new(),
             drain: Notify::new(),
             freed: Notify::new(),
             addresses: self.addresses.clone(),
@@ -256,17 +281,19 @@ impl Server {
         lock(&self.listening)[0].clone()
     }
 
-    /// Stops accepting, closes idle connections, lets requests in flight finish with `Connection: close`, and cuts
-    /// what is still open at the deadline.
+    /// Accepts the connections that wait and no others, closes idle ones, lets requests in flight finish with `Connection: close`, and
+    /// cuts what is still open at the deadline.
     pub async fn drain(&self, deadline: Duration) -> Drained {
         drop(lock(&self.first).take());
         let listeners = lock(&self.listening).clone();
+        let end = Instant::now() + deadline;
         for listening in &listeners {
+            // The first drain says when.
+            let _ = listening.end.set(end);
             listening.draining.store(true, Relaxed);
             listening.drain.notify_one();
             lock(&listening.open).values().for_each(|conn| conn.wake());
         }
-        let end = tokio::time::Instant::now() + deadline;
         let mut cut = 0;
         for listening in &listeners {
             if !listening.closed(end).await {
@@ -277,7 +304,7 @@ impl Server {
         }
         if cut > 0 {
             // Their workers end them, and record what they were.
-            let end = tokio::time::Instant::now() + CUTTING;
+            let end = Instant::now() + CUTTING;
             for listening in &listeners {
                 listening.closed(end).await;
             }
@@ -321,51 +348,13 @@ fn listen(addr: SocketAddr, shared: bool, backlog: u32) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Accepts until the listener drains.
-async fn accept<H: Handler>(listening: Arc<Listening>, listener: TcpListener, handler: Arc<H>) {
-    const SHORTEST: Duration = Duration::from_millis(20);
-    let mut pause = SHORTEST;
-    while !listening.is_draining() {
-        if listening.counters.open.get() >= listening.limits().connections as u64 {
-            tokio::select! {
-                () = listening.freed.notified() => {}
-                () = listening.drain.notified() => {}
-            }
-            continue;
-        }
-        if !may_accept() {
-            // What is left is for files. Clients wait in the backlog.
-            listening.counters.failed.add(1);
-            tracing::warn!(listener = %listening.local, "no descriptors for more connections");
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(Duration::from_secs(1));
-            continue;
-        }
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = listening.drain.notified() => continue,
-        };
-        match accepted {
-            Ok((stream, peer)) => {
-                pause = SHORTEST;
-                start(&listening, stream, peer, handler.clone());
-            }
-            // The connection was gone before it was accepted.
-            Err(e)
-                if matches!(e.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset) => {}
-            Err(error) => {
-                // Out of file descriptors or memory: the connection waits, so trying at once would spin.
-                listening.counters.failed.add(1);
-                tracing::warn!(%error, listener = %listening.local, "cannot accept connections");
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(Duration::from_secs(1));
-            }
-        }
-    }
-}
-
 /// Starts the task of a connection.
-fn start<H: Handler>(listening: &Arc<Listening>, stream: TcpStream, peer: SocketAddr, handler: Arc<H>) {
+pub(crate) fn start<H: Handler>(
+    listening: &Arc<Listening>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    handler: Arc<H>,
+) {
     let most = listening.limits().connections_per_address;
     let of_address = match most {
         0 => None,

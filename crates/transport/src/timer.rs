@@ -49,6 +49,15 @@ impl Timer {
         }
     }
 
+    /// The wait that was begun, for `wait`, is now one for `shorter`.
+    pub(crate) fn shorten(&mut self, wait: Duration, shorter: Duration) {
+        if let Some(left) = self.left() {
+            let waited = wait.min(FAR).saturating_sub(left);
+            let deadline = after(clock::now(), shorter.saturating_sub(waited));
+            self.deadline = Some(Instant::from_std(deadline));
+        }
+    }
+
     /// How long the wait that was begun may still last.
     pub(crate) fn left(&self) -> Option<Duration> {
         let deadline = self.deadline?;
@@ -61,9 +70,11 @@ impl Timer {
     }
 }
 
+/// The longest wait.
+const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
+
 /// So long after `now`; what is too far away to be a time is far away.
 pub(crate) fn after(now: std::time::Instant, wait: Duration) -> std::time::Instant {
-    const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
     now + wait.min(FAR)
 }
 

@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
-use busbar_transport::{Server, ServerLimits};
+use busbar_transport::{ConnectionInfo, Handler, Request, Response, Server, ServerLimits};
 use support::*;
 
 fn status(wire: &str) -> String {
@@ -181,6 +181,45 @@ fn drain_finishes_what_is_in_flight() {
     assert_eq!(draining.join().unwrap().cut, 0);
     assert!(std::net::TcpStream::connect(echo.addr).is_err());
     assert_eq!(echo.server.stats().open, 0);
+}
+
+/// Holds its worker for a while, so that connections wait in the queue of the kernel.
+struct Holds;
+
+impl Handler for Holds {
+    async fn handle(&self, request: Request, _: &ConnectionInfo) -> Response {
+        if request.head.path() == "/hold" {
+            std::thread::sleep(Duration::from_millis(400));
+        }
+        Response::new(200, "here")
+    }
+}
+
+#[test]
+fn drain_answers_the_connections_that_wait() {
+    for limits in [ServerLimits::default(), ServerLimits { connections: 2, ..ServerLimits::default() }] {
+        let bus = start_with(Holds, limits);
+        let mut holds = connect(bus.addr);
+        holds.write_all(b"GET /hold HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        let mut waiting: Vec<_> = (0..20).map(|_| connect(bus.addr)).collect();
+        let server = bus.server.clone();
+        let draining = std::thread::spawn(move || block_on(server.drain(Duration::from_secs(10))));
+        // Some requests are there by then, and some come later.
+        for (number, stream) in waiting.iter_mut().enumerate() {
+            if number == 10 {
+                std::thread::sleep(Duration::from_millis(450));
+            }
+            stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        }
+        for stream in waiting.iter_mut().chain([&mut holds]) {
+            let (head, body) = read_response(stream);
+            assert!(head.contains("Connection: close"), "{head}");
+            assert_eq!(body, b"here");
+        }
+        assert_eq!(draining.join().unwrap().cut, 0);
+        assert!(std::net::TcpStream::connect(bus.addr).is_err());
+    }
 }
 
 #[test]
