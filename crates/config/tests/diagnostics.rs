@@ -184,6 +184,12 @@ fn faulty_artifacts_are_found_and_left_out() {
             &["bad-value 2:48", "bad-value 2:102", "bad-value 2:211"],
             0,
         ),
+        // As Studio writes an endpoint that is never suspended.
+        (
+            "<endpoint name='E'><default><suspendOnFailure><errorCodes>-1</errorCodes><initialDuration>-1</initialDuration><progressionFactor>-1</progressionFactor><maximumDuration>0</maximumDuration></suspendOnFailure></default></endpoint>",
+            &[],
+            0,
+        ),
         (
             "<endpoint name='E'><failover dynamic='no'><endpoint><default/></endpoint></failover></endpoint>",
             &["bad-value 2:39"],

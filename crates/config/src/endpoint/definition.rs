@@ -392,7 +392,8 @@ fn suspend(element: &Element, diagnostics: &mut Diagnostics) -> SuspendOnFailure
     if let Some(key) = read::child_text(element, "progressionFactor")
         && let Some(factor) = read::number::<f32>(&key, "progressionFactor", "a number", diagnostics)
     {
-        if factor < 0.0 {
+        // Studio writes -1 where suspensions do not grow.
+        if factor < 0.0 && factor != -1.0 {
             let message = format!("`progressionFactor` should not be `{key}`");
             let label = "expected 1 or more: each suspension is as many times as long as the one before";
             diagnostics.push(Diagnostic::warning("bad-value", message).at(key.span, label));
