@@ -85,6 +85,17 @@ pub enum Child {
     Text(Text),
     /// A comment; mediation engines keep it as documentation.
     Comment(Text),
+    /// A processing instruction. It means nothing here, but XML that goes into messages may hold one (`<?xml-multiple items?>`).
+    Instruction(Instruction),
+}
+
+/// A processing instruction: `<?target data?>`.
+#[derive(Clone, Debug)]
+pub struct Instruction {
+    /// The name behind `<?`.
+    pub target: Arc<str>,
+    /// What follows the blanks behind the name.
+    pub data: Arc<str>,
 }
 
 /// The namespaces in scope: a chain of declarations, shared by the elements that see the same ones.
@@ -373,7 +384,7 @@ impl Element {
             match child {
                 Child::Element(element) => *element = element.map_values(replace),
                 Child::Text(text) => mapped(&mut text.value),
-                Child::Comment(_) => {}
+                Child::Comment(_) | Child::Instruction(_) => {}
             }
         }
         Element::from(data)
@@ -392,7 +403,7 @@ impl Element {
             match child {
                 Child::Element(element) => *element = element.standing_at(span),
                 Child::Text(text) => text.span = span,
-                Child::Comment(_) => {}
+                Child::Comment(_) | Child::Instruction(_) => {}
             }
         }
         Element::from(data)
@@ -460,6 +471,12 @@ impl Element {
             match child {
                 Child::Text(text) => escape(&text.value, false, out),
                 Child::Comment(text) => out.push_str(&format!("<!--{}-->", text.value)),
+                Child::Instruction(Instruction { target, data }) if data.is_empty() => {
+                    out.push_str(&format!("<?{target}?>"));
+                }
+                Child::Instruction(Instruction { target, data }) => {
+                    out.push_str(&format!("<?{target} {data}?>"));
+                }
                 Child::Element(element) => element.write(out, element.declarations().to_vec(), &inner),
             }
         }

@@ -42,7 +42,7 @@ pub use configuration::{
     ArtifactKind, BrokenLibrary, BrokenOperation, Configuration, Content, DeployedArchive, FaultyArtifact,
     Flawed, Library, LibraryOperation, Named, Running,
 };
-pub use element::{Attribute, Child, Element, Name, SYNAPSE, Scope, Text, XML_NAMESPACE};
+pub use element::{Attribute, Child, Element, Instruction, Name, SYNAPSE, Scope, Text, XML_NAMESPACE};
 pub use endpoint::{Endpoint, EndpointKind};
 pub use fetch::{Fetch, FetchFunction, ResourceCache};
 pub use inject::{Injector, is_unresolved};

@@ -2,7 +2,9 @@
 //!
 //! The `xml` crate parses; here its tree becomes the shared, spanned one that configuration is read from.
 
-use crate::element::{Attribute, Child, Element, ElementData, Name, SYNAPSE, SYNAPSE_2_0, Scope, Text};
+use crate::element::{
+    Attribute, Child, Element, ElementData, Instruction, Name, SYNAPSE, SYNAPSE_2_0, Scope, Text,
+};
 use diagnostics::{Diagnostic, FileId, Span};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -165,6 +167,11 @@ impl<'a> Builder<'a> {
                         Child::Comment(text)
                     });
                 }
+                NodeKind::ProcessingInstruction => {
+                    let (target, data) =
+                        (self.intern(document.local(child)), Arc::from(document.text(child)));
+                    children.push(Child::Instruction(Instruction { target, data }));
+                }
                 _ => {}
             }
         }
@@ -243,6 +250,20 @@ mod tests {
             assert_eq!(error.message, message, "{text}");
             assert_eq!(error.span().map(|span| sources.text(span)), Some(place), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_read_is_written() {
+        for text in [
+            "<a><?xml-multiple i?><i>1</i><?end?></a>",
+            "<a>x<?p q r?>y<!-- c -->z</a>",
+            r#"<p:a xmlns:p="u" p:b="&quot;&#10;&lt;"/>"#,
+        ] {
+            let root = read(text).1.expect(text);
+            assert_eq!(root.to_xml(), text);
+            assert_eq!(root.map_values(&|_| None).to_xml(), text);
+        }
+        assert_eq!(read("<a>x<?p q r?>y</a>").1.expect("well-formed").text(), "xy");
     }
 
     #[test]

@@ -212,7 +212,7 @@ fn written(element: &Element) -> String {
         .map(|child| match child {
             Child::Element(child) => child.to_xml(),
             Child::Text(text) if !text.value.trim().is_empty() => xml_text(&text.value),
-            Child::Text(_) | Child::Comment(_) => String::new(),
+            Child::Text(_) | Child::Comment(_) | Child::Instruction(_) => String::new(),
         })
         .collect()
 }

@@ -40,7 +40,7 @@ pub const DEFINITION: Definition = Definition {
 const PAGE: Page = Page {
     family: Family::Core,
     semantics: "The value is `value`, else the element inside, else that of the expression. It is converted to the `type`: a `value` when the configuration loads, the others for
-each message. `BOOLEAN` is true for `true` and `yes`; `INTEGER` and `SHORT` cut off the fraction of a calculation, `LONG` refuses it; `OM` is XML, a
+each message. `BOOLEAN` is true for `true`, `yes` and `1`; `INTEGER` and `SHORT` cut off the fraction of a calculation, `LONG` refuses it; `OM` is XML, a
 copy of the selected element; `JSON` is JSON, or a JSON string if the text is not JSON. With a `pattern`, the value is the `group` of the match if the whole text matches,
 else it is empty.
 
@@ -340,7 +340,7 @@ fn evaluate(expression: &Expression, kind: Type, context: &mut Context) -> Resul
 
 /// A text that is neither true nor false counts as false.
 fn warn_of_no_boolean(value: &config::Attribute, kind: Type, compiler: &mut Compiler<'_>) {
-    let words = ["true", "false", "yes", "no"];
+    let words = ["true", "false", "yes", "no", "1", "0"];
     let text = value.value.trim();
     if matches!(kind, Type::Boolean) && !words.iter().any(|word| text.eq_ignore_ascii_case(word)) {
         let message = format!("`{text}` counts as false");
@@ -391,7 +391,8 @@ fn convert(text: &str, kind: Type, computed: bool) -> Result<Option<Value>, Stri
         Type::Integer(low, high) => Value::Integer(integer(low, high)?),
         Type::Long => Value::Integer(integer(i64::MIN, i64::MAX)?),
         Type::Boolean => {
-            Value::Boolean(["true", "yes"].iter().any(|truth| text.trim().eq_ignore_ascii_case(truth)))
+            let truths = ["true", "yes", "1"];
+            Value::Boolean(truths.iter().any(|truth| text.trim().eq_ignore_ascii_case(truth)))
         }
         Type::Double | Type::Float => match text.trim() {
             "NaN" => Value::JavaDouble(f64::NAN),
@@ -462,7 +463,9 @@ mod tests {
             (r#"value="201" type="INTEGER""#, "Integer(201)"),
             (r#"value="-3" type="SHORT""#, "Integer(-3)"),
             (r#"value="yes" type="BOOLEAN""#, "Boolean(true)"),
+            (r#"value="1" type="BOOLEAN""#, "Boolean(true)"),
             (r#"value="no" type="BOOLEAN""#, "Boolean(false)"),
+            (r#"value="0" type="BOOLEAN""#, "Boolean(false)"),
             (r#"value="1e3" type="DOUBLE""#, "JavaDouble(1000.0)"),
             (r#"value="NaN" type="FLOAT""#, "JavaDouble(NaN)"),
             (r#"value="0.333333333333" type="FLOAT""#, "JavaDouble(0.33333334)"),

@@ -448,3 +448,21 @@ fn an_envelope_that_a_plain_endpoint_answers_with_is_not_put_into_another() {
         }
     }
 }
+
+#[test]
+fn an_answer_that_is_labelled_as_soap_and_is_none_reaches_clients_of_either_version() {
+    let uri12 = "http://www.w3.org/2003/05/soap-envelope";
+    let envelope = format!("<s:Envelope xmlns:s='{uri12}'><s:Body><q/></s:Body></s:Envelope>");
+    let client = [("Content-Type", "application/soap+xml")];
+    for body in ["<a>1</a>", "<a><b></a>", "no XML"] {
+        let answer = move |_: usize, _: &str, _: &str| {
+            let begin = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/xml";
+            (begin.to_owned(), body.to_owned())
+        };
+        let (address, _) = backend(answer);
+        let tested = flow("", CALL, &format!("<address uri='{address}/x'/>"));
+        let answered = tested.ask("POST", "/", &client, &envelope);
+        assert_eq!((answered.status, answered.body.as_str()), (200, body));
+        assert_eq!(answered.headers.get("Content-Type"), Some("text/xml"), "{body}");
+    }
+}

@@ -184,3 +184,27 @@ pub(super) fn entry_text(bytes: &[u8], media: Media) -> String {
     let text = String::from_utf8_lossy(bytes).into_owned();
     if media == Media::Xml { without_blanks(text) } else { text }
 }
+
+#[cfg(test)]
+mod tests {
+    use flow::testing;
+
+    #[test]
+    fn instructions_of_the_configuration_make_arrays() {
+        let body = "<n xmlns=''><?xml-multiple i?><i>1</i></n>";
+        let back = "<enrich><source type='property' property='p'/><target type='body'/></enrich>";
+        for flow in [
+            format!("<payloadFactory><format>{body}</format><args/></payloadFactory>"),
+            format!(
+                "<payloadFactory><format key='k'/><args/></payloadFactory><!--top--><localEntry key='k'>{body}</localEntry>"
+            ),
+            format!("<enrich><source type='inline'>{body}</source><target type='body'/></enrich>"),
+            format!("<property name='p'>{body}</property>{back}"),
+        ] {
+            let tested = testing::main(&crate::registry(testing::endpoints), &flow);
+            let mut end = tested.run(&[("Content-Type", "application/xml")], "<a/>");
+            assert_eq!(end.fault(), None, "{flow}");
+            assert_eq!(end.write(message::Format::Json), r#"{"n":{"i":[1]}}"#, "{flow}");
+        }
+    }
+}
