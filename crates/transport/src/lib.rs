@@ -60,8 +60,8 @@ pub use settings::{ClientLimits, Framing, SendOptions, ServerLimits};
 pub use stats::{ClientStats, ServerStats};
 pub use target::{Scheme, Target};
 pub use tls::{
-    ClientTls, ClientTlsOptions, ClientVerify, HostNames, Ocsp, Revocation, Roots, ServerTls, ServerTlsOptions,
-    ServerTlsParts, TlsError, TlsInfo, TlsRules,
+    ClientTls, ClientTlsOptions, ClientVerify, HostNames, Ocsp, Revocation, Roots, ServerTls,
+    ServerTlsOptions, ServerTlsParts, TlsError, TlsInfo, TlsRules,
 };
 
 /// What a server does with a request.

@@ -303,15 +303,15 @@ impl ClientTls {
             (Some(ocsp), Some(roots)) => Some(Peers { ocsp: ocsp.clone(), roots: Arc::clone(roots) }),
         };
         let verifier = trusted
-        .map(|store| {
-            let verifier = WebPkiServerVerifier::builder_with_provider(store, Arc::clone(&provider));
-            match lists.is_empty() {
-                true => verifier.build(),
-                false => verifier.with_crls(lists).enforce_revocation_expiration().build(),
-            }
-        })
-        .transpose()
-        .map_err(|e| TlsError(format!("trusted roots: {e}")))?;
+            .map(|store| {
+                let verifier = WebPkiServerVerifier::builder_with_provider(store, Arc::clone(&provider));
+                match lists.is_empty() {
+                    true => verifier.build(),
+                    false => verifier.with_crls(lists).enforce_revocation_expiration().build(),
+                }
+            })
+            .transpose()
+            .map_err(|e| TlsError(format!("trusted roots: {e}")))?;
         let verifier: Arc<dyn ServerCertVerifier> = match verifier {
             Some(strict) if options.host_names == HostNames::Asked => strict,
             chain => Arc::new(Lenient { chain, names: options.host_names, provider }),

@@ -38,12 +38,15 @@ pub fn write_encoded(
     Ok(())
 }
 
+/// Writes what stands for a character.
+type Replace<'a> = &'a dyn Fn(char, &mut String);
+
 /// Appends a text as the method text writes it. `replace`: what stands for a character that the encoding lacks, in ASCII; without it
 /// such a character is an error.
 pub fn write_text(
     text: &str,
     options: &WriteOptions,
-    replace: Option<&dyn Fn(char, &mut String)>,
+    replace: Option<Replace<'_>>,
     out: &mut Vec<u8>,
 ) -> Result<(), WriteError> {
     let options =

@@ -66,8 +66,7 @@ const NOT_NEEDED: &[(&str, &str)] = &[
 ];
 
 /// The parameters for certificates of clients.
-const REVOCATION: &str =
-    "servers are asked (OCSP) where `tls.ocsp` says so, which is about the certificate of the setting `[tls]`";
+const REVOCATION: &str = "servers are asked (OCSP) where `tls.ocsp` says so, which is about the certificate of the setting `[tls]`";
 
 /// Parameters of WebSockets that have no effect, with what becomes of what they are about.
 const FRAMES: &[(&str, &str)] = &[
