@@ -88,6 +88,9 @@ enum Verdict {
 /// A certificate, by a digest of what a question says of it.
 type Key = [u8; 32];
 
+/// Whoever has it asks, the others wait.
+type Order = Arc<tokio::sync::Mutex<()>>;
+
 /// Asks servers.
 pub struct Servers {
     settings: Settings,
@@ -95,7 +98,7 @@ pub struct Servers {
     client: Client,
     known: Mutex<HashMap<Key, (Verdict, Instant)>>,
     /// Of whom somebody asks, and how many wait for that.
-    turns: Mutex<HashMap<Key, (Arc<tokio::sync::Mutex<()>>, usize)>>,
+    turns: Mutex<HashMap<Key, (Order, usize)>>,
     asking: Semaphore,
 }
 
@@ -103,7 +106,7 @@ pub struct Servers {
 struct Turn<'a> {
     of: &'a Servers,
     key: Key,
-    order: Arc<tokio::sync::Mutex<()>>,
+    order: Order,
     /// It asks, and since when.
     asks: Option<Instant>,
 }

@@ -40,7 +40,9 @@ pub use options::{Dtd, FileResolver, ParseOptions, Resolver, StripRule, StripSpa
 pub use serialize::{Method, Normalization, Serializer, WriteError, WriteOptions, Writer};
 pub use tokenizer::{AskLeaf, Attribute, Attributes, Event, Interest, Name, Tokenizer};
 pub use tree::{Document, NodeId, NodeKind, NodeSpan};
-pub use write::{Hole, Scope, to_string, write, write_around, write_encoded, write_part, write_text};
+pub use write::{
+    Hole, Replace, Scope, to_string, write, write_around, write_encoded, write_part, write_text,
+};
 
 /// Escaping for XML in UTF-8.
 pub mod escape {

@@ -38,8 +38,8 @@ pub fn write_encoded(
     Ok(())
 }
 
-/// Writes what stands for a character.
-type Replace<'a> = &'a dyn Fn(char, &mut String);
+/// Writes what stands for a character that an encoding lacks.
+pub type Replace<'a> = &'a dyn Fn(char, &mut String);
 
 /// Appends a text as the method text writes it. `replace`: what stands for a character that the encoding lacks, in ASCII; without it
 /// such a character is an error.

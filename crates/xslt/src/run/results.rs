@@ -129,7 +129,7 @@ impl Engine<'_> {
                     out.push_str(&format!("\\u{unit:04X}"));
                 }
             };
-            let escape: Option<&dyn Fn(char, &mut String)> = if is_json { Some(&escape) } else { None };
+            let escape: Option<xml::Replace<'_>> = if is_json { Some(&escape) } else { None };
             return xml::write_text(&text, options, escape, bytes).map_err(failed);
         }
         let separator = properties.item_separator.as_deref().unwrap_or_default();
