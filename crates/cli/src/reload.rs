@@ -419,3 +419,55 @@ pub fn report(plan: &Plan) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[test]
+    fn each_file_that_settings_name_counts() {
+        let root = std::env::temp_dir().join(format!("busbar-reload-{}", std::process::id()));
+        std::fs::create_dir_all(&root).unwrap();
+        let names = [
+            "tls.certificate",
+            "tls.key",
+            "tls.client_roots",
+            "tls.ocsp_response",
+            "tls.revoked[]",
+            "profile[].roots",
+            "profile[].certificate",
+            "profile[].revoked[]",
+            "vault.file",
+            "vault.password_file",
+            "http.priorities",
+            "access.a.jwks",
+            "security.keystore",
+            "security.truststore",
+            "security.revoked[]",
+        ];
+        for name in names {
+            let file = root.join("file");
+            let (mut section, key) = name.rsplit_once('.').unwrap();
+            let in_array = section.strip_suffix("[]");
+            section = in_array.unwrap_or(section);
+            // Paths of WS-Security begin at the configuration.
+            let path = if section == "security" { "file" } else { file.to_str().unwrap() };
+            let value = match key.strip_suffix("[]") {
+                Some(key) => format!("{key} = ['{path}']"),
+                None => format!("{key} = '{path}'"),
+            };
+            let text = match in_array {
+                Some(section) => format!("[[{section}]]\nserver = '*'\n{value}"),
+                None => format!("[{section}]\n{value}"),
+            };
+            let settings = Settings::deserialize(text.parse::<toml::Table>().unwrap()).unwrap();
+            std::fs::write(&file, "before").unwrap();
+            let before = fingerprint(&settings, &root);
+            assert_eq!(fingerprint(&settings, &root), before);
+            std::fs::write(&file, "after").unwrap();
+            assert_ne!(fingerprint(&settings, &root), before, "{name}");
+        }
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+}

@@ -1,16 +1,21 @@
-//! Servers are asked whether certificates of clients are revoked, and what it means that they do not answer.
+//! Servers are asked whether certificates of clients, of backends and of signers are revoked, and what it means that they do not answer.
 
 use crate::authority::{Authority, Server, good, named, revoked};
-use crate::support::{Process, configuration};
+use crate::support::{Process, configuration, free_port};
+use crate::wss;
+use rcgen::{KeyPair, KeyUsagePurpose, PKCS_RSA_SHA256};
+use security::Exchange;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use tokio_rustls::rustls::{
+    ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned,
+};
 
 /// How the servers of a test are called, by serial number of the certificates: one that says that a certificate is good, one that says
 /// that it is revoked, one that does not answer, and none.
@@ -159,4 +164,118 @@ fn a_client_whose_certificate_is_revoked_is_not_let_in() {
     let bus = start("responder", "ocsp = 'hard'", &responder);
     assert!(get(bus.field("https"), &own.cert.pem(), &clients[0].1).starts_with("HTTP/1.1 200"));
     assert_eq!(servers.good.asked(), 3);
+}
+
+/// A backend with this certificate, which answers each request; the port.
+fn backend((pem, key): &(String, String), stapled: Vec<u8>) -> u16 {
+    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert_with_ocsp(chain(pem), private(key), stapled)
+        .unwrap();
+    let (config, listener) = (Arc::new(config), TcpListener::bind("127.0.0.1:0").unwrap());
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut stream = StreamOwned::new(connection, stream.unwrap());
+            let mut request = [0; 4096];
+            if matches!(stream.read(&mut request), Ok(1..)) {
+                let answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: 4\r\nConnection: close\r\n\r\n<b/>";
+                _ = stream.write_all(answer).and_then(|()| stream.flush());
+            }
+        }
+    });
+    port
+}
+
+#[test]
+fn a_backend_whose_certificate_is_revoked_gets_nothing() {
+    let ours = Authority::new("backends");
+    let servers = Servers::of(&ours);
+    let roots = file("ocsp-backends.pem", &certificate(&ours.der));
+    let mut settings = String::from("[ocsp]\ntimeout = '2s'\n");
+    let mut artifacts = String::new();
+    let cases = [
+        ("SoftGood", "soft", GOOD, Vec::new(), true),
+        ("HardGood", "hard", GOOD, Vec::new(), true),
+        ("SoftRevoked", "soft", REVOKED, Vec::new(), false),
+        ("HardRevoked", "hard", REVOKED, Vec::new(), false),
+        ("OffRevoked", "off", REVOKED, Vec::new(), true),
+        ("SoftSilent", "soft", SILENT, Vec::new(), true),
+        ("HardGone", "hard", GONE, Vec::new(), false),
+        ("HardStapled", "hard", GONE + 1, ours.says(GONE + 1, &good()), true),
+        ("SoftStapled", "soft", GONE + 2, ours.says(GONE + 2, &revoked()), false),
+        ("ForgedStapled", "hard", GONE + 3, ours.says(GONE, &good()), false),
+    ];
+    for (name, demand, serial, stapled, _) in &cases {
+        let port = backend(&servers.issued(&ours, *serial), stapled.clone());
+        settings += &format!(
+            "[[profile]]\nserver = 'localhost:{port}'\nroots = '{}'\nocsp = '{demand}'\n",
+            roots.display()
+        );
+        artifacts += &format!(
+            "<proxy name='{name}' transports='http'><target><inSequence><call><endpoint><address uri='https://localhost:{port}/'/></endpoint></call>\
+             <respond/></inSequence></target></proxy>"
+        );
+    }
+    let settings = file("ocsp-backends.toml", &settings);
+    let bus =
+        Process::run(&configuration("ocsp-backends", &artifacts), &["--config", settings.to_str().unwrap()]);
+    for (name, _, _, _, reached) in &cases {
+        let (_, _, body) =
+            crate::support::ask(bus.http(), "POST", &format!("/services/{name}"), b"<a/>").unwrap();
+        let body = String::from_utf8(body).unwrap();
+        assert_eq!(body.contains("<b/>"), *reached, "{name}: {body}\n{}", bus.stderr());
+    }
+    bus.says("the certificate is revoked: its key was compromised", 3);
+    assert_eq!((servers.good.asked(), servers.revoked.asked(), servers.silent.asked()), (1, 1, 1));
+}
+
+#[test]
+fn a_signer_whose_certificate_is_revoked_is_refused() {
+    let ours = Authority::with("signers", KeyPair::generate_for(&PKCS_RSA_SHA256).unwrap());
+    let servers = Servers::of(&ours);
+    let port = free_port();
+    let root = wss::directory("ocsp", port);
+    fs::write(root.join("signers.pem"), certificate(&ours.der)).unwrap();
+    let key = KeyPair::generate_for(&PKCS_RSA_SHA256).unwrap();
+    let sign = |serial: u8| {
+        let mut asked = rcgen::CertificateParams::new(Vec::new()).unwrap();
+        asked.serial_number = Some(rcgen::SerialNumber::from(u64::from(serial)));
+        asked.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+        asked.custom_extensions.push(named(servers.url(serial)));
+        let made = asked.signed_by(&key, &ours.issuer).unwrap().pem();
+        fs::write(root.join("client.pem"), format!("{}{made}", key.serialize_pem())).unwrap();
+        wss::secured(&wss::client(&root, 2), &mut Exchange::default(), wss::PASSWORD)
+    };
+    for (demand, accepted) in
+        [("off", &[GOOD, REVOKED, SILENT, GONE][..]), ("soft", &[GOOD, SILENT, GONE]), ("hard", &[GOOD])]
+    {
+        let setting = |name: &str, file: &str| format!("{name}={}", root.join(file).display());
+        let settings = [
+            setting("security.keystore", "service.pem"),
+            setting("security.truststore", "signers.pem"),
+            format!("security.ocsp='{demand}'"),
+            "ocsp.timeout='2s'".to_owned(),
+        ];
+        let bus = wss::start(&root, port, &settings);
+        for serial in [GOOD, REVOKED, SILENT, GONE] {
+            let (status, body) = wss::post(&bus, "/services/Secure2", &sign(serial));
+            let expected = if accepted.contains(&serial) { 200 } else { 500 };
+            assert_eq!(status, expected, "{demand} {serial}: {body}\n{}", bus.stderr());
+            if expected == 500 {
+                // The reason is for the log.
+                assert!(body.contains("InvalidSecurity") && !body.contains("revoked"), "{body}");
+            }
+        }
+        match demand {
+            "off" => assert_eq!(servers.good.asked(), 0),
+            _ => bus.says("signed it: the certificate is revoked: its key was compromised", 1),
+        }
+        // The fault sequence, which would say so too, has not seen what was refused.
+        bus.says("came = through", accepted.len());
+        assert_eq!(bus.stderr().matches("came = through").count(), accepted.len(), "{}", bus.stderr());
+    }
 }
