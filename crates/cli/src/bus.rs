@@ -1,7 +1,7 @@
 //! Starts a bus: loads and compiles the configuration, opens the listeners, waits for signals.
 
 use crate::generations::Cause;
-use crate::listeners::{Listeners, server_limits, server_tls};
+use crate::listeners::{Listeners, server_limits, server_tls, warn_of_expiry};
 use crate::reload::{Reloader, look, read, report};
 use crate::settings::{Dialect, Profile, Settings, set};
 use crate::switches::Switches;
@@ -149,11 +149,9 @@ impl Running {
         let https = match (start.addresses.https, &settings.tls.certificate) {
             (None, None) => None,
             (address, _) => {
-                let server = bind(
-                    address.unwrap_or(parse(HTTPS)),
-                    Some(server_tls(settings, settings.http.http2)?),
-                    "https",
-                )?;
+                let tls = server_tls(settings, settings.http.http2)?;
+                warn_of_expiry("https", &tls);
+                let server = bind(address.unwrap_or(parse(HTTPS)), Some(tls), "https")?;
                 let address = server.local_addr();
                 servers.push(("https", server));
                 Some(address)
