@@ -199,22 +199,29 @@ impl Running {
         })
     }
 
-    /// Stops accepting, and waits until the work of all messages has ended, including those whose clients already have their 202.
-    /// What has not ended after `limits.drain` is given up.
+    /// Accepts only the connections that wait already, and waits until the work of all messages has ended, including those whose clients
+    /// already have their 202. What has not ended after `limits.drain` is given up.
     pub async fn drain(&self) {
         self.readiness.set(Phase::Draining);
         self.reloader.stop();
         let scopes = Arc::clone(&self.bus.services().scopes);
         // Connections are cut after the messages that are given up have been logged.
         let deadline = self.drain + Duration::from_millis(100);
+        let end = tokio::time::Instant::now() + self.drain;
         let mut draining = tokio::task::JoinSet::new();
         let servers = self.servers.iter().map(|(_, server)| Arc::clone(server));
         for server in servers.chain(self.listeners.servers()) {
             draining.spawn(async move { server.drain(deadline).await.cut });
         }
-        scopes.drained(self.drain).await;
+        let mut cut = std::pin::pin!(async { draining.join_all().await.into_iter().sum::<u64>() });
+        // Messages still come, from connections that waited to be accepted, and are work in turn.
+        let in_time = tokio::time::timeout_at(end, &mut cut).await.ok();
+        scopes.drained(end.saturating_duration_since(tokio::time::Instant::now())).await;
         scopes.give_up();
-        let cut: u64 = draining.join_all().await.into_iter().sum();
+        let cut = match in_time {
+            Some(cut) => cut,
+            None => cut.await,
+        };
         if cut > 0 {
             tracing::warn!(target: "busbar::start", "{cut} connections were cut at the end of the drain");
             // Their flows end on their workers, and file operations clear away what they have made.
