@@ -298,6 +298,11 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         let _within = runtime.enter();
         signal(SignalKind::hangup()).map_err(failed)?
     };
+    // A write beyond the largest file (`ulimit -f`) is an error of the write, and ends the process only where nobody takes the signal.
+    let _too_large = {
+        let _within = runtime.enter();
+        signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map_err(failed)?
+    };
     let running = Running::start(start)?;
     for service in &start.trace {
         if !running.bus.plan().has_service(service) {
@@ -363,7 +368,7 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
 /// The reloads that signals ask for: one that runs, and one after it, however many signals come meanwhile.
 #[derive(Default)]
 struct Reloads {
-    running: Option<tokio::task::JoinHandle<()>>,
+    running: Option<tokio::sync::oneshot::Receiver<()>>,
     is_asked: bool,
 }
 
@@ -391,7 +396,12 @@ impl Reloads {
         if std::mem::take(&mut self.is_asked) {
             // It reads files and compiles: signals and message processors go on meanwhile.
             let reloader = Arc::clone(reloader);
-            self.running = Some(tokio::task::spawn_blocking(move || reload(&reloader, Cause::Signal)));
+            match admin::aside("reload", move || reload(&reloader, Cause::Signal)) {
+                Ok(running) => self.running = Some(running),
+                Err(why) => {
+                    tracing::error!(target: "busbar::reload", "not reloaded: no thread can be started: {why}; the old configuration goes on serving");
+                }
+            }
         }
     }
 }
@@ -601,7 +611,7 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
 
 /// Sets the limit on the bytes that messages hold. There is one for the process, so it is set when nothing else can fail.
 pub fn bound_memory(settings: &Settings) {
-    let most = settings.limits.memory.map_or_else(crate::memory::half, |size| size.0);
+    let most = settings.limits.memory.map_or_else(crate::memory::for_messages, |size| size.0);
     // 0 means no limit.
     message::memory::set_most(if most == 0 { usize::MAX } else { most });
     // What computes makes more than messages hold, and ends before the system ends the process.
