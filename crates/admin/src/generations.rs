@@ -1,5 +1,6 @@
 //! `/generations`: the configurations that were in force last, what is different between two of them, and the way back to one.
 
+use crate::aside;
 use crate::routes::{Context, Shared, answer, error};
 use axum::Router;
 use axum::extract::{Path, State};
@@ -216,7 +217,13 @@ async fn diff(State(shared): Context, Path((from, to)): Path<(String, String)>) 
 
 async fn compared(from: &Arc<Generation>, to: &Arc<Generation>) -> Response {
     let (from, to) = (Arc::clone(from), Arc::clone(to));
-    match tokio::task::spawn_blocking(move || differences(&from, &to)).await {
+    let compared = match aside("compare", move || differences(&from, &to)) {
+        Ok(compared) => compared.await,
+        Err(why) => {
+            return error(StatusCode::SERVICE_UNAVAILABLE, &format!("no thread can be started: {why}"));
+        }
+    };
+    match compared {
         Ok(text) => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response(),
         Err(_) => error(StatusCode::INTERNAL_SERVER_ERROR, "they cannot be compared; the log has the reason"),
     }

@@ -9,6 +9,7 @@
 
 pub mod access;
 mod artifacts;
+mod aside;
 mod escape;
 mod exposition;
 mod generations;
@@ -23,6 +24,7 @@ mod routes;
 mod time;
 mod watching;
 
+pub use aside::aside;
 pub use generations::{Deployment, Generation, Generations, NotRolledBack, Refused};
 pub use levels::{CATEGORIES, Levels, Logger, Loggers};
 pub use output::Output;
@@ -32,7 +34,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// What the admin address shows.
@@ -110,9 +112,6 @@ pub struct Admin {
     thread: Option<JoinHandle<()>>,
 }
 
-/// How long a reload in progress may hold up the end of the process.
-const END: Duration = Duration::from_secs(1);
-
 impl Admin {
     /// Listens on `address` (port 0 picks a free port) and answers on a thread of its own.
     ///
@@ -137,7 +136,8 @@ impl Admin {
                     _ = stopped => {}
                 }
             });
-            runtime.shutdown_timeout(END);
+            // Work aside may go on: nobody waits for a reload that the end of the process overtakes.
+            runtime.shutdown_background();
         })?;
         Ok(Admin { local, stop: Some(stop), thread: Some(thread) })
     }

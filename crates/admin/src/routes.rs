@@ -2,7 +2,7 @@
 
 use crate::artifacts::NotSwitched;
 use crate::listener::Place;
-use crate::{AdminState, Deployment, Phase, artifacts, exposition, metrics};
+use crate::{AdminState, Deployment, Phase, artifacts, aside, exposition, metrics};
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{ConnectInfo, Path, Request, State};
@@ -316,11 +316,14 @@ async fn switch(State(shared): Context, Path((kind, path)): Path<(String, String
     let decides = !(action == "trigger" || action == "suspend" && state["kind"] == "endpoint");
     if decides && shared.admin.deployment.is_some() {
         let keeping = Arc::clone(&shared);
-        let kept = tokio::task::spawn_blocking(move || match &keeping.admin.deployment {
+        let kept = aside("keep", move || match &keeping.admin.deployment {
             Some(deployment) => deployment.keep(),
             None => Ok(false),
         });
-        let kept = kept.await.unwrap_or_else(|_| Err("that failed; the log has the reason".to_owned()));
+        let kept = match kept {
+            Ok(kept) => kept.await.unwrap_or_else(|_| Err("that failed; the log has the reason".to_owned())),
+            Err(why) => Err(format!("no thread can be started: {why}")),
+        };
         state["survives_restart"] = (*kept.as_ref().unwrap_or(&false)).into();
         if let Err(why) = kept {
             tracing::error!(target: "busbar::settings", "{action}: {kind} `{name}` is not kept over a restart: {why}");
@@ -364,11 +367,13 @@ pub(crate) async fn change<T: Send + 'static>(
     };
     // It goes on when the client does not wait: it ends one way or the other.
     let shared = Arc::clone(shared);
-    let done = tokio::task::spawn_blocking(move || {
+    let done = aside("reload", move || {
         let done = shared.admin.deployment.as_deref().map(action);
         drop(alone);
         done
     });
+    let done = done
+        .map_err(|why| error(StatusCode::SERVICE_UNAVAILABLE, &format!("no thread can be started: {why}")))?;
     match done.await {
         Ok(Some(done)) => Ok(done),
         _ => Err(error(StatusCode::INTERNAL_SERVER_ERROR, "that failed; the log has the reason")),

@@ -1,7 +1,7 @@
 //! Starts a bus: loads and compiles the configuration, opens the listeners, waits for signals.
 
 use crate::generations::Cause;
-use crate::listeners::{Listeners, server_limits, server_tls};
+use crate::listeners::{Listeners, server_limits, server_tls, warn_of_expiry};
 use crate::reload::{Reloader, look, read, report};
 use crate::settings::{Dialect, Profile, Settings, set};
 use crate::switches::Switches;
@@ -149,11 +149,9 @@ impl Running {
         let https = match (start.addresses.https, &settings.tls.certificate) {
             (None, None) => None,
             (address, _) => {
-                let server = bind(
-                    address.unwrap_or(parse(HTTPS)),
-                    Some(server_tls(settings, settings.http.http2)?),
-                    "https",
-                )?;
+                let tls = server_tls(settings, settings.http.http2)?;
+                warn_of_expiry("https", &tls);
+                let server = bind(address.unwrap_or(parse(HTTPS)), Some(tls), "https")?;
                 let address = server.local_addr();
                 servers.push(("https", server));
                 Some(address)
@@ -201,22 +199,29 @@ impl Running {
         })
     }
 
-    /// Stops accepting, and waits until the work of all messages has ended, including those whose clients already have their 202.
-    /// What has not ended after `limits.drain` is given up.
+    /// Accepts only the connections that wait already, and waits until the work of all messages has ended, including those whose clients
+    /// already have their 202. What has not ended after `limits.drain` is given up.
     pub async fn drain(&self) {
         self.readiness.set(Phase::Draining);
         self.reloader.stop();
         let scopes = Arc::clone(&self.bus.services().scopes);
         // Connections are cut after the messages that are given up have been logged.
         let deadline = self.drain + Duration::from_millis(100);
+        let end = tokio::time::Instant::now() + self.drain;
         let mut draining = tokio::task::JoinSet::new();
         let servers = self.servers.iter().map(|(_, server)| Arc::clone(server));
         for server in servers.chain(self.listeners.servers()) {
             draining.spawn(async move { server.drain(deadline).await.cut });
         }
-        scopes.drained(self.drain).await;
+        let mut cut = std::pin::pin!(async { draining.join_all().await.into_iter().sum::<u64>() });
+        // Messages still come, from connections that waited to be accepted, and are work in turn.
+        let in_time = tokio::time::timeout_at(end, &mut cut).await.ok();
+        scopes.drained(end.saturating_duration_since(tokio::time::Instant::now())).await;
         scopes.give_up();
-        let cut: u64 = draining.join_all().await.into_iter().sum();
+        let cut = match in_time {
+            Some(cut) => cut,
+            None => cut.await,
+        };
         if cut > 0 {
             tracing::warn!(target: "busbar::start", "{cut} connections were cut at the end of the drain");
             // Their flows end on their workers, and file operations clear away what they have made.
@@ -293,6 +298,11 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
         let _within = runtime.enter();
         signal(SignalKind::hangup()).map_err(failed)?
     };
+    // A write beyond the largest file (`ulimit -f`) is an error of the write, and ends the process only where nobody takes the signal.
+    let _too_large = {
+        let _within = runtime.enter();
+        signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map_err(failed)?
+    };
     let running = Running::start(start)?;
     for service in &start.trace {
         if !running.bus.plan().has_service(service) {
@@ -358,7 +368,7 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
 /// The reloads that signals ask for: one that runs, and one after it, however many signals come meanwhile.
 #[derive(Default)]
 struct Reloads {
-    running: Option<tokio::task::JoinHandle<()>>,
+    running: Option<tokio::sync::oneshot::Receiver<()>>,
     is_asked: bool,
 }
 
@@ -386,7 +396,12 @@ impl Reloads {
         if std::mem::take(&mut self.is_asked) {
             // It reads files and compiles: signals and message processors go on meanwhile.
             let reloader = Arc::clone(reloader);
-            self.running = Some(tokio::task::spawn_blocking(move || reload(&reloader, Cause::Signal)));
+            match admin::aside("reload", move || reload(&reloader, Cause::Signal)) {
+                Ok(running) => self.running = Some(running),
+                Err(why) => {
+                    tracing::error!(target: "busbar::reload", "not reloaded: no thread can be started: {why}; the old configuration goes on serving");
+                }
+            }
         }
     }
 }
@@ -596,7 +611,7 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
 
 /// Sets the limit on the bytes that messages hold. There is one for the process, so it is set when nothing else can fail.
 pub fn bound_memory(settings: &Settings) {
-    let most = settings.limits.memory.map_or_else(crate::memory::half, |size| size.0);
+    let most = settings.limits.memory.map_or_else(crate::memory::for_messages, |size| size.0);
     // 0 means no limit.
     message::memory::set_most(if most == 0 { usize::MAX } else { most });
     // What computes makes more than messages hold, and ends before the system ends the process.

@@ -4,31 +4,52 @@
 use flow::inbound::{Store, Stores};
 use jiff::{SignedDuration, Timestamp};
 use security::keys::Entry;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use transport::{ClientVerify, ServerTls, ServerTlsParts};
 
-/// Makes a self-signed certificate for `localhost` and the loopback addresses.
+/// A self-signed certificate for `localhost` and the loopback addresses. All listeners of the process have the same one, so that clients
+/// that have accepted it find it again after a reload.
 ///
 /// # Errors
 /// The cryptographic library refuses, which it has no reason to.
 pub fn self_signed(http2: bool) -> Result<ServerTls, String> {
-    let failed = |error: &dyn std::fmt::Display| format!("cannot make a certificate for https: {error}");
-    let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
-    let made = rcgen::generate_simple_self_signed(names).map_err(|error| failed(&error))?;
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+    static MADE: OnceLock<Result<Made, String>> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        tracing::warn!("https uses a certificate made at the start; configure tls.certificate and tls.key");
+        Made::new().map_err(|error| failed(&error))
+    });
+    let Made { certificate, key } = made.as_ref().map_err(String::clone)?;
     let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| failed(&error))?
         .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
+        .with_single_cert(vec![certificate.clone()], PrivateKeyDer::from(key.clone_key()))
         .map_err(|error| failed(&error))?;
     let protocols: [&[u8]; 2] = [b"h2", b"http/1.1"];
     config.alpn_protocols = protocols[usize::from(!http2)..].iter().map(|name| name.to_vec()).collect();
-    tracing::warn!("https uses a certificate made at the start; configure tls.certificate and tls.key");
     Ok(ServerTls::from_config(Arc::new(config)))
+}
+
+/// A certificate, and its key.
+struct Made {
+    certificate: CertificateDer<'static>,
+    key: PrivatePkcs8KeyDer<'static>,
+}
+
+impl Made {
+    fn new() -> Result<Made, rcgen::Error> {
+        let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+        let made = rcgen::generate_simple_self_signed(names)?;
+        let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+        Ok(Made { certificate: made.cert.der().clone(), key })
+    }
+}
+
+fn failed(error: &dyn std::fmt::Display) -> String {
+    format!("cannot make a certificate for https: {error}")
 }
 
 /// The certificate of a listener from key stores of Java: the first private key of one, and the certificates of the other as authorities.

@@ -10,6 +10,7 @@ use flow::{Bus, Plan, lock};
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use transport::{Server, ServerLimits, ServerTls, ServerTlsOptions, TlsRules, Workers};
@@ -64,6 +65,9 @@ impl Listeners {
                 }
                 read => read.map(|read| read.zip(endpoint.tls.clone())),
             };
+            if let Ok(Some((read, tls))) = &tls {
+                warn_of_endpoint(tls, read);
+            }
             let opened =
                 tls.and_then(|tls| self.listener(port, tls, endpoint.websocket, settings, &mut prepared));
             if let Err(why) = opened {
@@ -224,8 +228,18 @@ pub fn unusable_certificates(plan: &Plan) -> Vec<Diagnostic> {
     found.collect()
 }
 
-/// Logs that clients refuse the certificate of a listener, or will soon.
-fn warn_of_expiry(who: &str, tls: &ServerTls) {
+/// Logs that clients refuse the certificate of a listener, or will soon. That of the bus is reported where it is read for the https listener.
+fn warn_of_endpoint(tls: &Tls, read: &ServerTls) {
+    let file = match tls {
+        Tls::OfBus => return,
+        Tls::Stores(stores) => stores.keys.files.first().map_or(Path::new(""), PathBuf::as_path),
+        Tls::Own(options) => &options.certificates,
+    };
+    warn_of_expiry(&format!("the https inbound endpoint of {}", file.display()), read);
+}
+
+/// Logs that clients refuse a certificate, or will soon.
+pub fn warn_of_expiry(who: &str, tls: &ServerTls) {
     if let Some(why) = crate::certificate::remark(tls, jiff::Timestamp::now()) {
         tracing::warn!(target: "busbar::certificate", "{who}: {why}");
     }
@@ -241,24 +255,14 @@ fn limits_of(websocket: bool, settings: &Settings) -> ServerLimits {
     ServerLimits { http2: speaks_http2(websocket, settings), ..server_limits(settings) }
 }
 
-/// Reads the certificate of an inbound endpoint, and says where it is about to expire.
+/// Reads the certificate of an inbound endpoint.
 fn certificate(tls: &Tls, http2: bool, settings: &Settings) -> Result<ServerTls, String> {
     match tls {
         Tls::OfBus => server_tls(settings, http2),
-        Tls::Stores(stores) => {
-            let tls = crate::certificate::of_stores(stores, http2)?;
-            let file = stores.keys.files.first().map(|file| file.display().to_string()).unwrap_or_default();
-            warn_of_expiry(&format!("the https inbound endpoint of {file}"), &tls);
-            Ok(tls)
-        }
+        Tls::Stores(stores) => crate::certificate::of_stores(stores, http2),
         Tls::Own(options) => {
             let options = ServerTlsOptions { http1_only: !http2, ..options.clone() };
-            let tls = ServerTls::new(&options).map_err(|error| error.to_string())?;
-            warn_of_expiry(
-                &format!("the https inbound endpoint of {}", options.certificates.display()),
-                &tls,
-            );
-            Ok(tls)
+            ServerTls::new(&options).map_err(|error| error.to_string())
         }
     }
 }
@@ -329,7 +333,5 @@ pub fn server_tls(settings: &Settings, http2: bool) -> Result<ServerTls, String>
         },
         ocsp_response: tls.ocsp_response.clone(),
     };
-    let tls = ServerTls::new(&options).map_err(|error| error.to_string())?;
-    warn_of_expiry("https", &tls);
-    Ok(tls)
+    ServerTls::new(&options).map_err(|error| error.to_string())
 }

@@ -2,13 +2,18 @@
 
 use std::path::Path;
 
-/// Where nothing can be found out: half of 2 GiB.
+/// Where nothing can be found out.
 const UNKNOWN: usize = 1 << 30;
 
-/// Half of the memory that the process may have, in bytes: the least of what its cgroup, its
-/// address space (`ulimit -v`) and the machine have.
-pub fn half() -> usize {
-    [resident(), addresses()].into_iter().flatten().min().map_or(UNKNOWN, |bytes| bytes / 2)
+/// How much of it messages may hold by default, in bytes: half of what its cgroup and the machine have, and a quarter of its address space
+/// (`ulimit -v`), of which threads and code take a part and in which a message needs room in one piece.
+pub fn for_messages() -> usize {
+    share(resident(), addresses())
+}
+
+fn share(resident: Option<usize>, addresses: Option<usize>) -> usize {
+    let shares = [resident.map(|bytes| bytes / 2), addresses.map(|bytes| bytes / 4)];
+    shares.into_iter().flatten().min().unwrap_or(UNKNOWN)
 }
 
 /// What its cgroup and the machine have, in bytes.
@@ -61,6 +66,14 @@ mod tests {
         assert_eq!(of_address_space(limits), Some(2_097_152_000));
         assert_eq!(of_address_space(&limits.replace("2097152000", "unlimited")), None);
         assert_eq!(of_group("1:name=systemd:/x\n"), None);
-        assert!(half() > 1 << 20);
+        assert!(for_messages() > 1 << 20);
+        for (resident, addresses, wanted) in [
+            (None, None, UNKNOWN),
+            (Some(800), None, 400),
+            (Some(800), Some(800), 200),
+            (Some(100), Some(800), 50),
+        ] {
+            assert_eq!(share(resident, addresses), wanted);
+        }
     }
 }

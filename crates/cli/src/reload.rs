@@ -6,7 +6,7 @@
 
 use crate::bus::{Start, bound_memory, services};
 use crate::generations::{Cause, History};
-use crate::listeners::{Listeners, server_limits, server_tls};
+use crate::listeners::{Listeners, server_limits, server_tls, warn_of_expiry};
 use crate::load::{Loaded, again, load};
 use crate::settings::Settings;
 use crate::snapshot::Snapshot;
@@ -269,6 +269,7 @@ impl Reloader {
             let services = Arc::new(services(&settings)?.in_place_of(&self.bus.services()));
             let tls = settings.tls.certificate.as_ref().map(|_| server_tls(&settings, settings.http.http2));
             let tls = tls.transpose()?;
+            tls.iter().for_each(|tls| warn_of_expiry("https", tls));
             Ok(Some(Renewed { settings, read, services, tls }))
         });
         new.unwrap_or_else(|why| {

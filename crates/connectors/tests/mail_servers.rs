@@ -5,7 +5,7 @@ mod support;
 
 use flow::testing::{self, Tested};
 use std::time::Duration;
-use support::mail::{Mood, Server, USER, scripted, start, tokens};
+use support::mail::{Mood, USER, scripted, start, tokens};
 use support::{XML, registry};
 
 const SEND: &str =
@@ -245,13 +245,13 @@ fn nobody_goes_on_without_the_tls_that_is_required() {
     }
 }
 
-/// A connection that shows tokens of a server at this port.
-fn oauth(server: &Server, port: u16, kind: &str, more: &str, step: &str) -> Tested {
+/// A connection to a mail server that shows tokens of the server at `port`.
+fn oauth(mail: u16, port: u16, kind: &str, more: &str, step: &str) -> Tested {
     let more = format!(
         "<trustedHosts>*</trustedHosts><enableOAuth2>true</enableOAuth2><clientId>me</clientId><clientSecret>s&amp;cret</clientSecret>\
          <tokenUrl>http://localhost:{port}/token?x=1</tokenUrl>{more}"
     );
-    flow(kind, server.port, &more, step)
+    flow(kind, mail, &more, step)
 }
 
 const REFRESH: &str = "<grantType>AUTHORIZATION_CODE</grantType><refreshToken>r0</refreshToken>";
@@ -272,7 +272,7 @@ fn tokens_are_shown_and_kept() {
             server.mailbox.lock().unwrap().token = "T1".to_owned();
             let (port, requests) = tokens(&[r#"200 {"access_token":"T1","expires_in":"3600"}"#]);
             let more = format!("{grant}<disablePooling>true</disablePooling>");
-            let tested = oauth(&server, port, kind, &more, &step.repeat(2));
+            let tested = oauth(server.port, port, kind, &more, &step.repeat(2));
             assert!(tested.found.is_empty(), "{kind}: {:?}", tested.found);
             let end = tested.run(&[XML], "<a/>");
             assert_eq!(end.fault(), None, "{kind}: {:?}", end.property("ERROR_DETAIL"));
@@ -289,7 +289,7 @@ fn a_token_that_is_refused_is_fetched_anew_once() {
         let (port, requests) =
             tokens(&[r#"200 {"access_token":"T1","refresh_token":"r1"}"#, r#"200 {"access_token":"T2"}"#]);
         let more = format!("{REFRESH}<disablePooling>true</disablePooling>");
-        let tested = oauth(&server, port, kind, &more, step);
+        let tested = oauth(server.port, port, kind, &more, step);
         assert_eq!(tested.run(&[XML], "<a/>").fault(), None);
         server.mailbox.lock().unwrap().token = "T2".to_owned();
         let end = tested.run(&[XML], "<a/>");
@@ -306,6 +306,23 @@ fn a_token_that_is_refused_is_fetched_anew_once() {
     }
 }
 
+/// One request asks for the token, and one brings the error: who asks further ends the operation.
+#[test]
+fn a_server_that_asks_for_the_token_again_and_again_is_left() {
+    for capability in ["IMAP4rev1", "IMAP4rev1 SASL-IR"] {
+        let greeting = ["* OK hi\r\n".to_owned(), format!("* CAPABILITY {capability}\r\nb1 OK\r\n")];
+        let asked = std::iter::repeat_n("+ \r\n".to_owned(), 3);
+        // The end would be good, if anyone waited for it.
+        let script = greeting.into_iter().chain(asked).chain(["b2 OK\r\n".to_owned()]);
+        let mail = scripted(script.collect(), Duration::ZERO);
+        let (port, _) = tokens(&[r#"200 {"access_token":"T1"}"#]);
+        let end = oauth(mail, port, "IMAP", REFRESH, LIST).run(&[XML], "<a/>");
+        let why = end.property("ERROR_DETAIL").unwrap_or_default();
+        assert_eq!(end.property("ERROR_CODE").as_deref(), Some("700203"), "{why}");
+        assert!(why.contains("the server does not end its answer") && !why.contains("T1"), "{why}");
+    }
+}
+
 #[test]
 fn a_token_that_does_not_come_is_a_fault() {
     let server = start("smtp", Mood::Good);
@@ -317,7 +334,7 @@ fn a_token_that_does_not_come_is_a_fault() {
         (&[r#"200 {}"#], "700206", "its answer has no access_token"),
     ] {
         let (port, _) = tokens(response);
-        let end = oauth(&server, port, "SMTP", REFRESH, SEND).run(&[XML], "<a/>");
+        let end = oauth(server.port, port, "SMTP", REFRESH, SEND).run(&[XML], "<a/>");
         let why = end.property("ERROR_DETAIL").unwrap_or_default();
         assert_eq!(end.property("ERROR_CODE").as_deref(), Some(code), "{why}");
         assert!(why.contains(wanted) && !why.contains("cret") && !why.contains("r0"), "{why}");
@@ -325,7 +342,7 @@ fn a_token_that_does_not_come_is_a_fault() {
     for (port, more, code) in
         [(1, REFRESH, "700203"), (1, "<grantType>AUTHORIZATION_CODE</grantType>", "700204")]
     {
-        let end = oauth(&server, port, "SMTP", more, SEND).run(&[XML], "<a/>");
+        let end = oauth(server.port, port, "SMTP", more, SEND).run(&[XML], "<a/>");
         assert_eq!(end.property("ERROR_CODE").as_deref(), Some(code), "{more}");
     }
 }

@@ -89,12 +89,50 @@ pub struct Process {
 impl Process {
     /// Starts it and waits until it is ready.
     pub fn start(arguments: &[&str]) -> Process {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_busbar"));
+        command.args(arguments);
+        Process::begin(command)
+    }
+
+    /// `busbar run` with a limit of the shell (`-v 800000`) and variables of the environment.
+    pub fn limited(limit: &str, variables: &[(&str, &str)], path: &Path) -> Process {
+        let mut command = Command::new("sh");
+        let script = format!("ulimit {limit} && exec \"$0\" \"$@\"");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_busbar"), "run", path.to_str().unwrap()]);
+        command.args(["--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--workers", "2"]);
+        command.args(["--set", "deploy.watch=false"]).envs(variables.iter().copied());
+        Process::begin(command)
+    }
+
+    /// `busbar run` as a user for whom limits of the number of threads count; `None`: this user cannot become another.
+    pub fn as_nobody(path: &Path) -> Option<Process> {
+        let user = ["--reuid=60123", "--clear-groups", env!("CARGO_BIN_EXE_busbar")];
+        let can = Command::new("setpriv").args(user).arg("--version").output();
+        if !can.is_ok_and(|out| out.status.success()) {
+            return None;
+        }
+        let mut command = Command::new("setpriv");
+        command.args(user).args(["run", path.to_str().unwrap(), "--http", "127.0.0.1:0"]);
+        command.args(["--admin", "127.0.0.1:0", "--workers", "2", "--set", "deploy.watch=false"]);
+        Some(Process::begin(command))
+    }
+
+    /// Bounds the threads of the user of [`as_nobody`](Process::as_nobody).
+    pub fn threads(&self, most: &str) {
+        let id = self.id().to_string();
+        let limit = format!("--nproc={most}:");
+        let set = Command::new("setpriv")
+            .args(["--reuid=60123", "--clear-groups", "prlimit", "--pid", &id, &limit])
+            .status();
+        assert!(set.unwrap().success());
+    }
+
+    fn begin(mut command: Command) -> Process {
         static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let stderr =
             Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("stderr-{}-{number}", std::process::id()));
-        let mut child = Command::new(env!("CARGO_BIN_EXE_busbar"))
-            .args(arguments)
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(File::create(&stderr).unwrap())

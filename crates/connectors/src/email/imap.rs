@@ -194,10 +194,16 @@ impl Session {
         self.begin(&command).await?;
         let tag = format!("b{} ", self.next);
         let (mut response, mut left) = (response, SHORT);
+        let mut continuations = 0;
         loop {
             let line = self.wire.line(left).await?;
             left = left.saturating_sub(line.len() + 64);
             if line.starts_with('+') {
+                // Each answer to one begins another wait.
+                continuations += 1;
+                if continuations > 2 {
+                    return Err(self.wire.broken("the server does not end its answer".to_owned()));
+                }
                 // A second continuation request has the error, and an empty line acknowledges it.
                 let line = response.take().unwrap_or_default();
                 self.wire.send(format!("{line}\r\n").as_bytes()).await?;

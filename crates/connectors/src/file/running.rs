@@ -1,6 +1,7 @@
 //! Runs jobs on threads for blocking work.
 
 use super::{Connection, Done, Failure, Files, Job, Reason};
+use crate::blocking::{NotDone, no_thread, on_thread};
 use files::places::{self, MOST};
 use flow::{Context, Fault};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -42,7 +43,7 @@ pub(super) async fn run(
     let job = Arc::clone(job);
     // The message counts as in progress until the thread has cleaned up: a stop waits for that.
     let child = context.silent_child("a file operation");
-    let ran = tokio::task::spawn_blocking(move || {
+    let ran = on_thread(move || {
         let _place = place;
         let ran = catch_unwind(AssertUnwindSafe(|| job(&files)));
         child.end();
@@ -50,6 +51,7 @@ pub(super) async fn run(
     });
     match ran.await {
         Ok(Ok(done)) => done,
-        Ok(Err(_)) | Err(_) => Err(Failure::new(Reason::Operation, "the operation panicked")),
+        Ok(Err(_)) | Err(NotDone::Panicked) => Err(Failure::new(Reason::Operation, "the operation panicked")),
+        Err(NotDone::NoThread) => Err(Failure::from(no_thread())),
     }
 }
