@@ -8,7 +8,6 @@
 //! * [`Client`] sends a request to a [`Target`] and returns a [`Response`] as soon as its head is there.
 //! * [`ServerLimits`], [`ClientLimits`] and [`SendOptions`] hold every limit and deadline.
 
-mod accept;
 mod addresses;
 mod buffer;
 mod client;

@@ -1,5 +1,7 @@
 //! Worker threads, and listeners that accept on all of them.
 
+mod accept;
+
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
@@ -17,7 +19,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 
-use crate::accept::accept;
+use self::accept::accept;
 use crate::addresses::{Addresses, OfAddress, TooMany};
 use crate::connection::{Conn, Incoming, lock};
 use crate::descriptors::Descriptor;
@@ -102,9 +104,9 @@ pub(crate) struct Listening {
     /// When the drain ends.
     end: OnceLock<Instant>,
     /// The acceptor shall look at `draining`.
-    pub(crate) drain: Notify,
+    drain: Notify,
     /// A connection ended, or the acceptor did.
-    pub(crate) freed: Notify,
+    freed: Notify,
     addresses: Arc<Addresses>,
     open: Mutex<HashMap<u64, Arc<Conn>>>,
 }

@@ -12,9 +12,9 @@ use socket2::{SockFilter, SockRef};
 use tokio::net::TcpListener;
 use tokio::time::{Instant, timeout_at};
 
+use super::{Listening, start};
 use crate::Handler;
 use crate::descriptors::may_accept;
-use crate::server::{Listening, start};
 
 /// Pause when nothing can be accepted, which doubles each time.
 const SHORTEST: Duration = Duration::from_millis(20);
