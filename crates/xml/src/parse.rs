@@ -60,6 +60,7 @@ impl Document {
         self.note_append(parent);
         if own_source {
             self.source = text.clone();
+            self.characters.take();
             if self.base_uri.is_none() {
                 self.base_uri = options.base_uri.as_deref().map(Into::into);
             }

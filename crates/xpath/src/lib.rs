@@ -32,6 +32,7 @@ mod paths;
 mod plan;
 pub mod regex;
 mod sequence;
+mod shared;
 pub mod stream;
 mod value;
 
@@ -50,5 +51,6 @@ pub use paths::node_path;
 pub use sequence::functions::{is_function, is_function_of, takes};
 pub use sequence::types::SeqType;
 pub use sequence::{MAX_ITEMS, MAX_TURNS};
+pub use shared::Shared;
 pub use stream::{Decision, Run, StreamAs, StreamContext, StreamPlan};
 pub use value::{DocId, Item, Node, NodeSet, Type, Value};

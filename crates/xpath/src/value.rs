@@ -1,6 +1,8 @@
 //! Values: the sequences of the XPath data model, with the cases that XPath 1.0 has kept compact.
 
 use crate::atomic::Atomic;
+use crate::shared::Shared;
+use std::ops::Range;
 use std::sync::Arc;
 use xml::{Document, NodeId};
 
@@ -108,7 +110,7 @@ pub enum Value {
     /// A single atomic value of another type (XPath 2.0).
     Atomic(Atomic),
     /// Two items or more: atomic values, or nodes in any order (XPath 2.0).
-    Sequence(Arc<[Item]>),
+    Sequence(Shared<Item>),
 }
 
 /// An item of a sequence.
@@ -203,6 +205,31 @@ impl Value {
         (0..self.len()).map(|at| self.item(at).unwrap_or(Item::Atomic(Atomic::Boolean(false))))
     }
 
+    /// Those of its items at these indexes from 0 that are there. They are copied if they are few ([`Shared::part`]).
+    pub fn part(&self, range: Range<usize>) -> Value {
+        let whole = range.start == 0 && range.end >= self.len();
+        match self {
+            _ if whole => self.clone(),
+            Value::NodeSet(nodes) => Value::NodeSet(nodes.part(range)),
+            Value::Sequence(items) => match items.part(range) {
+                part if part.len() < 2 => part.first().map_or(Value::Empty, |item| Value::from(item.clone())),
+                part => Value::Sequence(part),
+            },
+            // One item, which is not in the range, or none.
+            _ => Value::Empty,
+        }
+    }
+
+    /// How many items were copied to make this part of `value`.
+    pub(crate) fn copied_from(&self, value: &Value) -> usize {
+        let own = match self {
+            Value::Sequence(items) => items.is_whole(),
+            Value::NodeSet(nodes) => nodes.is_whole(),
+            _ => false,
+        };
+        if own && self.len() < value.len() { self.len() } else { 0 }
+    }
+
     /// The value as a single atomic one; `None`: it is a sequence or contains nodes.
     pub fn single_atomic(&self) -> Option<Atomic> {
         Some(match self {
@@ -285,7 +312,7 @@ enum Repr {
     #[default]
     Empty,
     One([Node; 1]),
-    Many(Arc<[Node]>),
+    Many(Shared<Node>),
 }
 
 impl NodeSet {
@@ -306,6 +333,26 @@ impl NodeSet {
             [n] => Repr::One([*n]),
             many => Repr::Many(many.into()),
         })
+    }
+
+    /// The nodes at these indexes that are there. They are copied if they are few ([`Shared::part`]).
+    pub fn part(&self, range: Range<usize>) -> NodeSet {
+        match &self.0 {
+            Repr::Many(nodes) => match nodes.part(range) {
+                part if part.len() < 2 => NodeSet::from_ordered(&part),
+                part => NodeSet(Repr::Many(part)),
+            },
+            _ if range.contains(&0) => self.clone(),
+            _ => NodeSet::new(),
+        }
+    }
+
+    /// Whether it is not a part of a longer list.
+    fn is_whole(&self) -> bool {
+        match &self.0 {
+            Repr::Many(nodes) => nodes.is_whole(),
+            Repr::Empty | Repr::One(_) => true,
+        }
     }
 
     /// The nodes in document order.

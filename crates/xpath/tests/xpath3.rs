@@ -317,6 +317,51 @@ fn texts_analyzed() {
 }
 
 #[test]
+fn parts_of_sequences() {
+    for (part, expected) in [
+        ("subsequence($l, 2)", "2 3 4"),
+        ("subsequence($l, 0)", "1 2 3 4"),
+        ("subsequence($l, 2, 2)", "2 3"),
+        ("subsequence($l, -1, 3)", "1"),
+        ("subsequence($l, 1.5, 1.5)", "2 3"),
+        ("subsequence($l, 5)", ""),
+        ("subsequence($l, number('x'))", ""),
+        ("subsequence($l, number('-INF'), number('INF'))", ""),
+        ("subsequence(7, 1, 1)", "7"),
+        ("subsequence(7, 2)", ""),
+        ("tail(tail($l))", "3 4"),
+        ("tail(7)", ""),
+        ("remove($l, 1)", "2 3 4"),
+        ("remove($l, 4)", "1 2 3"),
+        ("remove($l, 2)", "1 3 4"),
+        ("remove($l, 0)", "1 2 3 4"),
+        ("remove($l, 5)", "1 2 3 4"),
+        ("remove(7, 1)", ""),
+        ("$l[position() gt 1]", "2 3 4"),
+        ("$l[position() > 1][position() < 3]", "2 3"),
+        ("$l[position() ge $two]", "2 3 4"),
+        ("$l[2 >= position()]", "1 2"),
+        ("$l[position() le 2.5]", "1 2"),
+        ("$l[position() lt 2.5]", "1 2"),
+        ("$l[position() > 2.5]", "3 4"),
+        ("$l[position() >= -3]", "1 2 3 4"),
+        ("$l[position() != 2]", "1 3 4"),
+        ("$l[position() < number('x')]", ""),
+        ("$l[position() > (1, 3)]", "2 3 4"),
+        ("$l[$two]", "2"),
+        ("$l[9]", ""),
+        ("$l[last()]", "4"),
+        ("tail($l)[position() > 1]", "3 4"),
+        ("(//*[@id])[position() > 1]/@id", "2"),
+        ("subsequence(//@*, 3)", "10 2 9"),
+        ("tail(//@*)[. > 1]", "10 2 9"),
+    ] {
+        let source = format!("let $l := (1, 2, 3, 4), $two := 2 return string-join({part} ! string(.), ' ')");
+        assert_eq!(evaluate(&source), format!("string:{expected}"), "{part}");
+    }
+}
+
+#[test]
 fn deep_calls_run() {
     for (source, expected) in [
         ("let $f := function($f, $n) { if ($n = 0) then 0 else 1 + $f($f, $n - 1) } return $f($f, 3500)", "integer:3500"),

@@ -126,11 +126,25 @@ pub(crate) struct PatternContext<'a> {
 }
 
 impl Pattern {
-    /// Whether a match depends on the node alone, not on variables and positions.
-    pub fn is_plain(&self) -> bool {
-        self.alternatives
-            .iter()
-            .all(|alternative| alternative.steps.iter().all(|step| step.predicates.is_empty()))
+    /// Whether a match depends on the node alone, not on local variables.
+    pub fn is_of_node(&self) -> bool {
+        let free = |expr: &Expr| match expr {
+            Expr::XPath(xpath) => {
+                let mut variables = xpath.expression.needs().variables.iter();
+                variables.all(|name| name.slot & crate::expr::GLOBAL != 0) && !xpath.evaluates
+            }
+            Expr::Deferred(_) => true,
+        };
+        let all_free = |predicates: &[Predicate]| predicates.iter().all(|predicate| free(&predicate.expr));
+        self.alternatives.iter().all(|alternative| {
+            let anchor = match &alternative.anchor {
+                Anchor::None | Anchor::Root | Anchor::Id(_) | Anchor::Key(..) => true,
+                Anchor::Nodes(nodes) => free(nodes),
+                Anchor::Item(predicates) => all_free(predicates),
+                Anchor::Selected(selected, _) => selected.all(&free),
+            };
+            anchor && alternative.steps.iter().all(|step| all_free(&step.predicates))
+        })
     }
 
     /// Compiles `source`. Errors: a message.
@@ -433,7 +447,14 @@ pub(crate) fn is_positional(tree: &ast::Expr) -> bool {
 
 fn mentions_position(tree: &ast::Expr) -> bool {
     match &tree.kind {
-        ExprKind::Number(_) | ExprKind::Literal(_) | ExprKind::Variable(_) => false,
+        ExprKind::Number(_)
+        | ExprKind::Literal(_)
+        | ExprKind::Variable(_)
+        | ExprKind::Integer(_)
+        | ExprKind::Large(_)
+        | ExprKind::Decimal(_)
+        | ExprKind::ContextItem => false,
+        ExprKind::ValueComparison(_, a, b) => mentions_position(a) || mentions_position(b),
         ExprKind::Or(list) | ExprKind::And(list) | ExprKind::Union(list) => {
             list.iter().any(mentions_position)
         }

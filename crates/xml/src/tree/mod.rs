@@ -136,6 +136,14 @@ pub(crate) struct DtdFacts {
     pub system_id: Option<String>,
 }
 
+/// Bytes between two counts of characters.
+const BLOCK: usize = 4096;
+
+/// The characters of a part of a UTF-8 text.
+fn characters(text: &[u8]) -> usize {
+    text.iter().filter(|&&b| b & 0xC0 != 0x80).count()
+}
+
 /// A document: a tree of nodes below the document node [`Document::ROOT`], and any detached trees beside it.
 #[derive(Clone, Debug)]
 pub struct Document {
@@ -152,6 +160,8 @@ pub struct Document {
     pub(crate) extents: Vec<Extent>,
     /// Where lines start, when positions are kept.
     pub(crate) lines: Vec<u32>,
+    /// Characters of the source before each block of [`BLOCK`] bytes; made when a column in a long line is asked for.
+    pub(crate) characters: OnceLock<Box<[u32]>>,
     pub(crate) dtd: Option<Box<DtdFacts>>,
     pub(crate) base_uri: Option<Arc<str>>,
     /// Ids no longer ascend in document order.
@@ -184,6 +194,7 @@ impl Document {
             spans: Vec::new(),
             extents,
             lines: Vec::new(),
+            characters: OnceLock::new(),
             dtd: None,
             base_uri: None,
             unordered: false,
@@ -224,6 +235,7 @@ impl Document {
         self.spans.clear();
         self.extents.clear();
         self.lines.clear();
+        self.characters = OnceLock::new();
         self.dtd = None;
         self.base_uri = None;
         self.unordered = false;
@@ -591,9 +603,29 @@ impl Document {
     pub fn locate(&self, offset: usize) -> Position {
         let line = self.lines.partition_point(|&start| start as usize <= offset);
         let start = if line == 0 { 0 } else { self.lines[line - 1] as usize };
-        let text = self.source.get(start..offset).unwrap_or_default();
-        let column = 1 + text.iter().filter(|&&b| b & 0xC0 != 0x80).count();
-        Position { line: line.max(1) as u32, column: column as u32, offset }
+        let column = match self.source.get(start..offset) {
+            Some(text) if text.len() <= BLOCK => characters(text),
+            // A source without line breaks: what is before is not counted for each node.
+            Some(_) => self.characters_before(offset) - self.characters_before(start),
+            None => 0,
+        };
+        Position { line: line.max(1) as u32, column: 1 + column as u32, offset }
+    }
+
+    /// The characters of the source before an offset.
+    fn characters_before(&self, offset: usize) -> usize {
+        let blocks = self.characters.get_or_init(|| {
+            let mut before = 0;
+            let count = |block: &[u8]| {
+                let here = before;
+                before += characters(block) as u32;
+                here
+            };
+            self.source.chunks(BLOCK).map(count).collect()
+        });
+        let block = offset / BLOCK;
+        let before = blocks.get(block).map_or(0, |count| *count as usize);
+        before + self.source.get(block * BLOCK..offset).map_or(0, characters)
     }
 
     /// The source that the spans refer to.

@@ -195,6 +195,28 @@ fn positions_are_kept() {
     assert_eq!(&text[span.value_start as usize..span.value_end as usize], "&lt;");
 }
 
+/// Columns in long lines are counted from the block before, with the same result as from the start of the line.
+#[test]
+fn positions_in_long_lines() {
+    let element = "<äö x='é'>ü€</äö>";
+    let text = format!("<a>\n{}\n<b/>{}</a>", element.repeat(2000), element.repeat(super::BLOCK));
+    let doc = Document::parse(text.clone(), &ParseOptions::trusted()).unwrap();
+    let mut offsets: Vec<usize> = doc
+        .descendants(Document::ROOT)
+        .filter_map(|node| doc.span(node))
+        .map(|span| span.start as usize)
+        .step_by(97)
+        .collect();
+    offsets.extend(
+        [0, 1, 4, text.len(), super::BLOCK - 1, super::BLOCK, super::BLOCK + 1]
+            .map(|at| text.floor_char_boundary(at)),
+    );
+    for offset in offsets {
+        assert_eq!(doc.locate(offset), crate::Position::of(text.as_bytes(), offset), "{offset}");
+    }
+    assert_eq!(doc.characters.get().map(|blocks| blocks.len()), Some(text.len().div_ceil(super::BLOCK)));
+}
+
 #[test]
 fn deep_documents_need_no_stack() {
     let depth = 200_000;

@@ -7,6 +7,7 @@ use crate::plan::{Core, From, Op, Path, Predicate, Shape, Step};
 use crate::sequence::plan::Seq;
 use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
 use std::cmp::Ordering;
+use std::ops::Range;
 use xml::{Document, NodeKind};
 
 impl<'a> Eval<'a> {
@@ -339,23 +340,24 @@ impl<'a> Eval<'a> {
     /// The start nodes that the predicates of a path keep.
     fn kept_starts(&self, mut set: NodeSet, p: &'a Path) -> Result<NodeSet, Fault> {
         for predicate in &p.filter {
-            let kept = self.filter(set.as_slice(), predicate)?;
-            set = NodeSet::from_ordered(&kept);
+            set = match self.wanted_positions(predicate, set.len())? {
+                Some(positions) => set.part(positions),
+                None => NodeSet::from_ordered(&self.kept(set.as_slice(), predicate)?),
+            };
         }
         Ok(set)
     }
 
     /// The nodes of a list that a predicate keeps, positions counted along the list.
     pub fn filter(&self, list: &[Node], predicate: &'a Predicate) -> Result<Vec<Node>, Fault> {
-        match predicate {
-            Predicate::Position(n) => return Ok(list.get(n - 1).copied().into_iter().collect()),
-            Predicate::Last => return Ok(list.last().copied().into_iter().collect()),
-            _ => {}
+        match self.wanted_positions(predicate, list.len())? {
+            Some(positions) => Ok(list.get(positions).unwrap_or_default().to_vec()),
+            None => self.kept(list, predicate),
         }
-        if let Some(wanted) = self.wanted_position(predicate)? {
-            let index = wanted.filter(|n| *n >= 1.0 && n.fract() == 0.0).map(|n| n as usize - 1);
-            return Ok(index.and_then(|index| list.get(index)).copied().into_iter().collect());
-        }
+    }
+
+    /// Those for which a predicate holds.
+    fn kept(&self, list: &[Node], predicate: &'a Predicate) -> Result<Vec<Node>, Fault> {
         let mut kept = Vec::new();
         for (i, node) in list.iter().enumerate() {
             let at = Frame { node: *node, position: i + 1, size: list.len() };
@@ -366,34 +368,56 @@ impl<'a> Eval<'a> {
         Ok(kept)
     }
 
-    /// The single position that a predicate selects, if it is the same for all items: `[$i]`, `[position() = $i + 1]`. Outer
-    /// `None`: it is of another kind; inner: there is none.
-    pub(crate) fn wanted_position(&self, predicate: &'a Predicate) -> Result<Option<Option<f64>>, Fault> {
+    /// The indexes from 0 that a predicate selects of a list of so many, if it selects by a position that is the same for all
+    /// items: `[2]`, `[last()]`, `[$i]`, `[position() = $i + 1]`, `[position() gt 1]`. `None`: it is of another kind.
+    pub(crate) fn wanted_positions(
+        &self,
+        predicate: &'a Predicate,
+        size: usize,
+    ) -> Result<Option<Range<usize>>, Fault> {
+        if size == 0 {
+            return Ok(Some(0..0));
+        }
         let is_position = |op: &Op| match op {
             Op::Call(Core::Position, ..) => true,
             Op::Sequence(s) => matches!(&s.kind, Seq::Call(entry, _) if entry.name == "position"),
             _ => false,
         };
-        let both = |a: &'a Op, b: &'a Op| match (is_position(a), is_position(b)) {
-            (true, false) => Some(b),
-            (false, true) => Some(a),
+        let both = |comparison: BinaryOp, a: &'a Op, b: &'a Op| match (is_position(a), is_position(b)) {
+            (true, false) => Some((comparison, b)),
+            (false, true) => Some((comparison.mirrored(), a)),
             _ => None,
         };
         let wanted = match predicate {
-            Predicate::Number(op) | Predicate::Any(op) => Some(op),
-            Predicate::Boolean(Op::Compare(BinaryOp::Equal, pair)) => both(&pair.0, &pair.1),
+            Predicate::Position(n) => return Ok(Some(at_most(size, (n - 1) as f64, *n as f64))),
+            Predicate::Last => return Ok(Some(size.saturating_sub(1)..size)),
+            Predicate::Never => return Ok(Some(0..0)),
+            Predicate::Number(op) | Predicate::Any(op) => Some((BinaryOp::Equal, op)),
+            Predicate::Boolean(Op::Compare(comparison, pair)) => both(*comparison, &pair.0, &pair.1),
             Predicate::Boolean(Op::Sequence(s)) => match &s.kind {
-                Seq::General(BinaryOp::Equal, a, b) | Seq::Value(BinaryOp::Equal, a, b) => both(a, b),
+                Seq::General(comparison, a, b) | Seq::Value(comparison, a, b) => both(*comparison, a, b),
                 _ => None,
             },
             _ => None,
         };
-        let Some(op) = wanted.filter(|op| is_free(op)) else { return Ok(None) };
+        let Some((comparison, op)) = wanted.filter(|(_, op)| is_free(op)) else { return Ok(None) };
         let nowhere = Frame { node: Node::ABSENT, position: 0, size: 0 };
-        Ok(match self.value(op, nowhere)? {
-            Value::Number(n) => Some(Some(n)),
-            Value::Atomic(a) if a.is_numeric() => Some(Some(a.to_double())),
-            _ => None,
+        let number = match self.value(op, nowhere)? {
+            Value::Number(n) => n,
+            Value::Atomic(a) if a.is_numeric() => a.to_double(),
+            _ => return Ok(None),
+        };
+        // The position of index i is i + 1. Nothing is compared with what is not a number.
+        let endless = f64::INFINITY;
+        Ok(match comparison {
+            BinaryOp::NotEqual => None,
+            _ if number.is_nan() => Some(0..0),
+            BinaryOp::Less => Some(at_most(size, 0.0, number.ceil() - 1.0)),
+            BinaryOp::LessOrEqual => Some(at_most(size, 0.0, number.floor())),
+            BinaryOp::Greater => Some(at_most(size, number.floor(), endless)),
+            BinaryOp::GreaterOrEqual => Some(at_most(size, number.ceil() - 1.0, endless)),
+            _ if number.fract() == 0.0 => Some(at_most(size, number - 1.0, number)),
+            _ => Some(0..0),
         })
     }
 
@@ -594,6 +618,12 @@ impl Path {
             _ => self.from_one,
         })
     }
+}
+
+/// Indexes of a list of so many, from bounds that are whole numbers or infinite.
+fn at_most(size: usize, from: f64, to: f64) -> Range<usize> {
+    let to = (to.max(0.0) as usize).min(size);
+    (from.max(0.0) as usize).min(to)..to
 }
 
 /// Whether an operation does not look at the context.

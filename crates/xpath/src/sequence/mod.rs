@@ -7,6 +7,7 @@
 mod apply;
 mod compile;
 mod compile3;
+mod counted;
 pub(crate) mod functions;
 pub(crate) mod operators;
 pub(crate) mod plan;
@@ -19,6 +20,7 @@ use crate::eval::{Eval, Fault, Frame, made, spend};
 use crate::items::Array;
 use crate::plan::{Op, Predicate};
 use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
+use counted::Counted;
 use functions::Call;
 use operators::failed;
 use plan::{Seq, SeqOp};
@@ -42,6 +44,8 @@ pub(crate) struct State {
     atoms: RefCell<Vec<Atomic>>,
     turns: Cell<u64>,
     now: Rc<OnceCell<Moment>>,
+    /// The nodes whose position `path()` counted last.
+    pub(crate) counted: Counted,
 }
 
 impl State {
@@ -628,6 +632,7 @@ impl<'a> Eval<'a> {
                 for arg in &args {
                     // Most functions read their argument once.
                     spend(match arg {
+                        Value::NodeSet(_) | Value::Sequence(_) if entry.constant => 1,
                         Value::String(text) => 1 + (text.len() >> 5),
                         Value::NodeSet(_) | Value::Sequence(_) => 1 + (arg.len() >> 1),
                         _ => 1,
@@ -635,7 +640,9 @@ impl<'a> Eval<'a> {
                 }
                 let call = Call { eval: self, args: &args, at, span, name: entry.name };
                 let value = made((entry.run)(&call)?, span)?;
-                spend(value.len() >> 1)?;
+                if !entry.constant {
+                    spend(value.len() >> 1)?;
+                }
                 value
             }
             Seq::Regex(entry, regex, args) => {
@@ -824,17 +831,8 @@ impl<'a> Eval<'a> {
     /// The items that a predicate keeps.
     fn filtered(&self, value: &Value, predicate: &'a Predicate) -> Result<Value, Fault> {
         let size = value.len();
-        match predicate {
-            Predicate::Position(n) => return Ok(value.item(n - 1).map_or(Value::Empty, Value::from)),
-            Predicate::Last => {
-                return Ok(size.checked_sub(1).and_then(|i| value.item(i)).map_or(Value::Empty, Value::from));
-            }
-            Predicate::Never => return Ok(Value::Empty),
-            _ => {}
-        }
-        if let Some(wanted) = self.wanted_position(predicate)? {
-            let index = wanted.filter(|n| *n >= 1.0 && n.fract() == 0.0).map(|n| n as usize - 1);
-            return Ok(index.and_then(|index| value.item(index)).map_or(Value::Empty, Value::from));
+        if let Some(positions) = self.wanted_positions(predicate, size)? {
+            return functions::part(value, positions);
         }
         if let Value::NodeSet(nodes) = value {
             return Ok(Value::NodeSet(NodeSet::from_ordered(&self.filter(nodes.as_slice(), predicate)?)));

@@ -17,6 +17,16 @@ pub(crate) enum Selected {
     Both(Box<Selected>, Box<Selected>, bool),
 }
 
+impl Selected {
+    /// Whether all expressions are of a kind.
+    pub fn all(&self, is: &dyn Fn(&Expr) -> bool) -> bool {
+        match self {
+            Selected::Once(expr) | Selected::Each(expr) => is(expr),
+            Selected::Both(a, b, _) => a.all(is) && b.all(is),
+        }
+    }
+}
+
 /// The alternatives of a pattern.
 pub(super) fn alternatives(
     source: &str,

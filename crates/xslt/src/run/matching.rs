@@ -121,7 +121,11 @@ impl Engine<'_> {
         let Some(step) = alternative.steps.get(at) else {
             return self.matches_anchor(&alternative.anchor, focus, frame);
         };
-        if !self.matches_step(step, focus, frame)? {
+        let matches = match at {
+            0 => self.matches_step(step, focus, frame)?,
+            _ => self.matches_above(step, focus, frame)?,
+        };
+        if !matches {
             return Ok(false);
         }
         let last = at + 1 == alternative.steps.len();
@@ -260,6 +264,29 @@ impl Engine<'_> {
         Ok(found)
     }
 
+    /// Whether an ancestor of the node to be matched matches a step. Many nodes have the same ancestors.
+    fn matches_above(&self, step: &Step, focus: &Focus, frame: &Frame) -> Res<bool> {
+        let node = focus.node;
+        let remembers = self.opening.is_none() && std::ptr::eq(frame, &NO_FRAME);
+        if step.predicates.is_empty() || !remembers || node.is_namespace() {
+            return self.matches_step(step, focus, frame);
+        }
+        if !self.matches_test(step, node) {
+            return Ok(false);
+        }
+        let key = (std::ptr::from_ref(step).addr(), node.doc, node.id);
+        if let Ok(mut above) = self.above.lock()
+            && let Some(matches) = above.get(key)
+        {
+            return Ok(*matches);
+        }
+        let matches = self.matches_step(step, focus, frame)?;
+        if let Ok(mut above) = self.above.lock() {
+            above.put(key, matches);
+        }
+        Ok(matches)
+    }
+
     fn matches_step(&self, step: &Step, focus: &Focus, frame: &Frame) -> Res<bool> {
         let node = focus.node;
         if !self.matches_test(step, node) {
@@ -303,8 +330,8 @@ impl Engine<'_> {
         let key = (std::ptr::from_ref(step).addr(), node.doc, parent);
         let remembers = self.opening.is_none() && std::ptr::eq(frame, &NO_FRAME);
         if remembers
-            && let Ok(kept) = self.kept.lock()
-            && let Some((_, list)) = kept.as_ref().filter(|(k, _)| *k == key)
+            && let Ok(mut kept) = self.kept.lock()
+            && let Some(list) = kept.get(key)
         {
             return Ok(list.binary_search_by(|n| n.id.cmp(&node.id)).is_ok());
         }
@@ -336,7 +363,7 @@ impl Engine<'_> {
             && list.is_sorted_by_key(|node| node.id)
             && let Ok(mut kept) = self.kept.lock()
         {
-            *kept = Some((key, list));
+            kept.put(key, list);
         }
         Ok(found)
     }
@@ -416,15 +443,15 @@ impl Engine<'_> {
     fn size(&self, step: &Step, node: Node, parent: NodeId, count: impl FnOnce() -> usize) -> Res<usize> {
         let key = (std::ptr::from_ref(step).addr(), node.doc, parent);
         if self.opening.is_none()
-            && let Ok(sizes) = self.size.lock()
-            && let Some((_, size)) = sizes.filter(|(k, _)| *k == key)
+            && let Ok(mut sizes) = self.size.lock()
+            && let Some(size) = sizes.get(key)
         {
-            return Ok(size);
+            return Ok(*size);
         }
         let size = count();
         self.spend(1 + (size as u64 >> 2))?;
         if let Ok(mut sizes) = self.size.lock() {
-            *sizes = Some((key, size));
+            sizes.put(key, size);
         }
         Ok(size)
     }
@@ -434,11 +461,11 @@ impl Engine<'_> {
     fn position(&self, step: &Step, node: Node, parent: NodeId) -> usize {
         let doc = self.doc(node.doc);
         let key = (std::ptr::from_ref(step) as usize, node.doc, parent);
-        let last = self.place.lock().map_or(None, |place| *place).filter(|last| last.0 == key);
-        let mut count = 1;
-        let mut at = doc.prev_sibling(node.id);
+        let last = self.place.lock().ok().and_then(|mut places| places.get(key).copied());
+        let mut count = 0;
+        let mut at = Some(node.id);
         while let Some(sibling) = at {
-            if let Some((_, last_sibling, place)) = last
+            if let Some((last_sibling, place)) = last
                 && last_sibling == sibling
             {
                 count += place;
@@ -447,8 +474,8 @@ impl Engine<'_> {
             count += usize::from(self.matches_test(step, Node::in_document(node.doc, sibling)));
             at = doc.prev_sibling(sibling);
         }
-        if let Ok(mut place) = self.place.lock() {
-            *place = Some((key, node.id, count));
+        if let Ok(mut places) = self.place.lock() {
+            places.put(key, (node.id, count));
         }
         count
     }

@@ -16,6 +16,7 @@ mod host;
 mod identity;
 mod instructions;
 mod items;
+mod kept;
 mod keys;
 mod loading;
 mod matching;
@@ -47,6 +48,7 @@ use crate::names::{Name, Names};
 use crate::stack;
 use docs::Docs;
 use dynamic::{Dynamic, NO_DYNAMIC};
+use kept::Kept;
 use keys::KeyIndex;
 use out::{Destination, Out};
 use smallvec::SmallVec;
@@ -80,11 +82,13 @@ pub(crate) struct Engine<'e> {
     steps: AtomicU64,
     /// A limit was exceeded: nothing catches that, or each level of a deep recursion could begin another one.
     exceeded: AtomicBool,
-    /// The last position that a pattern counted, see `Engine::position`; the last size, and the last children that several
-    /// predicates with positions selected.
-    place: Mutex<Option<CountedPlace>>,
-    size: Mutex<Option<(StepOfParent, usize)>>,
-    kept: Mutex<Option<(StepOfParent, Vec<Node>)>>,
+    /// By step and parent: the last child whose position a pattern counted, see `Engine::position`; the size, and the children
+    /// that several predicates with positions selected.
+    place: Mutex<Kept<(NodeId, usize)>>,
+    size: Mutex<Kept<usize>>,
+    kept: Mutex<Kept<Vec<Node>>>,
+    /// By step and node: whether the predicates of a step hold for an ancestor of the nodes that are matched.
+    above: Mutex<Kept<bool>>,
     /// The last node that `xsl:number` counted.
     counted: Mutex<number::CountedNumbers>,
     /// While streaming: the open element.
@@ -107,11 +111,6 @@ pub(crate) struct Engine<'e> {
     /// The results written by `xsl:result-document`, the same for all windows of a document.
     results: Arc<results::Written>,
 }
-
-/// Step (its address), document and parent; the child; its position among those that the step selects.
-type CountedPlace = (StepOfParent, NodeId, usize);
-
-type StepOfParent = (usize, DocId, NodeId);
 
 /// The position of an instruction in the source document, and the depth.
 #[derive(Clone, Copy)]
@@ -207,6 +206,7 @@ impl<'e> Engine<'e> {
             place: Mutex::default(),
             size: Mutex::default(),
             kept: Mutex::default(),
+            above: Mutex::default(),
             counted: Mutex::default(),
             opening: None,
             atoms: Mutex::default(),

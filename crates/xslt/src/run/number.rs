@@ -1,5 +1,6 @@
 //! `xsl:number` (XSLT 1.0 section 7.7): the number of a node.
 
+use super::matching::NO_FRAME;
 use super::{Engine, Focus, Frame, Res};
 use crate::model::{Level, Number, Place};
 use crate::pattern::Pattern;
@@ -119,6 +120,10 @@ impl Engine<'_> {
         }
         let doc = self.doc(node.doc);
         let at = |id: NodeId| Node::in_document(node.doc, id);
+        let of_node = |pattern: &Option<Pattern>| pattern.as_ref().is_none_or(Pattern::is_of_node);
+        let of_node = of_node(&number.count) && of_node(&number.from);
+        // Without local variables, what is found out about steps of the patterns is kept.
+        let frame = if of_node { &NO_FRAME } else { frame };
         let counts = |id: NodeId| match &number.count {
             Some(pattern) => self.matches(pattern, &Focus { node: at(id), ..*focus }, frame),
             None => Ok(alike(doc, id, node.id)),
@@ -128,9 +133,8 @@ impl Engine<'_> {
             None => Ok(false),
         };
         // Nodes are mostly numbered one after the other: counting starts from the last one.
-        let plain = |pattern: &Option<Pattern>| pattern.as_ref().is_none_or(Pattern::is_plain);
         // While a document is being read, nodes come and go.
-        let remembers = self.opening.is_none() && plain(&number.count) && plain(&number.from);
+        let remembers = self.opening.is_none() && of_node;
         let alike_to = match number.count {
             None => (doc.kind(node.id) as u8, doc.name_id(node.id)),
             Some(_) => (u8::MAX, None),
@@ -172,10 +176,10 @@ impl Engine<'_> {
                 }
                 current = before(doc, id);
             }
+            remember(key(Document::ROOT), node.id, count);
             if number.version2 && count == 0 {
                 return Ok(Vec::new());
             }
-            remember(key(Document::ROOT), node.id, count);
             return Ok(vec![count]);
         }
         let mut numbers = Vec::new();
@@ -185,8 +189,8 @@ impl Engine<'_> {
                 break;
             }
             if counts(id)? {
-                let mut place = 1;
-                let mut sibling = doc.prev_sibling(id);
+                let mut place = 0;
+                let mut sibling = Some(id);
                 let parent_key = key(doc.parent(id).unwrap_or(Document::ROOT));
                 let last = last_counted(&parent_key);
                 while let Some(previous) = sibling {
@@ -197,7 +201,7 @@ impl Engine<'_> {
                         place += before;
                         break;
                     }
-                    if counts(previous)? {
+                    if previous == id || counts(previous)? {
                         place += 1;
                     }
                     sibling = doc.prev_sibling(previous);

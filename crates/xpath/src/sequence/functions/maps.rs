@@ -86,21 +86,19 @@ fn merge(c: &Call<'_, '_>) -> Answer {
     if !matches!(&*rule, "reject" | "use-first" | "use-last" | "use-any" | "combine") {
         return Err(c.fail("FOJS0005", format!("the option duplicates cannot be \"{rule}\"")));
     }
+    let maps = maps_of(c, 0)?;
+    let Some((first, others)) = maps.split_first() else { return map_value(Ok(Map::new()), c.span) };
+    if rule == "combine" {
+        return combined(c, first, others);
+    }
     // The value of a key that two maps have.
     let chosen = |key: &Atomic, old: &Value, value: &Value| -> Answer {
         match &*rule {
             "use-first" | "use-any" => Ok(old.clone()),
             "use-last" => Ok(value.clone()),
-            "combine" => {
-                spend(old.len() + value.len())?;
-                bounded(old.len() + value.len(), c.span)?;
-                Ok(Value::from_items(old.items().chain(value.items()).collect()))
-            }
             _ => Err(c.fail("FOJS0003", format!("two of the maps have the key {}", key.to_text()))),
         }
     };
-    let maps = maps_of(c, 0)?;
-    let Some((first, others)) = maps.split_first() else { return map_value(Ok(Map::new()), c.span) };
     // A few entries are added to a large map, or many maps are merged into one.
     if others.iter().map(|map| map.len()).sum::<usize>() <= first.len() {
         let mut merged = (**first).clone();
@@ -127,6 +125,53 @@ fn merge(c: &Call<'_, '_>) -> Answer {
         }
     }
     map_value(merged.finish(), c.span)
+}
+
+/// The maps as one, with all values of a key that several have: each value is copied once.
+fn combined(c: &Call<'_, '_>, first: &Map, others: &[Arc<Map>]) -> Answer {
+    let mut places = MapBuilder::default();
+    let mut added: Vec<(Atomic, Vec<Item>)> = Vec::new();
+    for map in others {
+        spend(map.len() * 2)?;
+        for (key, value) in map.entries() {
+            spend(value.len())?;
+            let place = match places.get_mut(key) {
+                Some(Value::Atomic(Atomic::Integer(place))) => *place as usize,
+                _ => {
+                    places.add(key.clone(), Value::from(added.len() as i64));
+                    added.push((key.clone(), Vec::new()));
+                    added.len() - 1
+                }
+            };
+            let items = &mut added[place].1;
+            items.extend(value.items());
+            bounded(items.len(), c.span)?;
+        }
+    }
+    // A few entries are added to a large map, or many maps are merged into one.
+    let few = added.len() <= first.len();
+    let (mut merged, mut built) = (first.clone(), MapBuilder::default());
+    if !few {
+        spend(first.len() * 2)?;
+        for (key, value) in first.entries() {
+            built.add(key.clone(), value.clone());
+        }
+    }
+    for (key, items) in added {
+        let mut all: Vec<Item> = first.get(&key).map(|value| value.items().collect()).unwrap_or_default();
+        spend(all.len())?;
+        bounded(all.len() + items.len(), c.span)?;
+        all.extend(items);
+        let value = Value::from_items(all);
+        if few {
+            merged = merged.put(key, value).map_err(|e| c.fail("FOER0000", e.to_string()))?;
+        } else if let Some(old) = built.get_mut(&key) {
+            *old = value;
+        } else {
+            built.add(key, value);
+        }
+    }
+    map_value(if few { Ok(merged) } else { built.finish() }, c.span)
 }
 
 /// All values of a key in nested maps.

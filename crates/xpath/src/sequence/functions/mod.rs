@@ -27,6 +27,7 @@ use crate::value::{Item, Node, Type, Value};
 use std::sync::Arc;
 
 pub(crate) use nodes::deep_equal;
+pub(crate) use sequences::part;
 pub(crate) use uris::resolve as resolve_uri;
 
 /// What a function reads beyond its arguments.
@@ -50,6 +51,8 @@ pub(crate) struct Entry {
     pub looks: Looks,
     /// The embedder's function of that name takes precedence.
     pub embedder: bool,
+    /// It takes constant time, however long its arguments are, or counts its work itself.
+    pub constant: bool,
     pub run: fn(&Call<'_, '_>) -> Result<Value, Fault>,
 }
 
@@ -67,13 +70,18 @@ const fn row(
     looks: Looks,
     run: fn(&Call<'_, '_>) -> Result<Value, Fault>,
 ) -> Entry {
-    Entry { name, least, most, returns, looks, embedder: false, run }
+    Entry { name, least, most, returns, looks, embedder: false, constant: false, run }
 }
 
 impl Entry {
     /// The embedder's takes precedence.
     const fn of_embedder(self) -> Entry {
         Entry { embedder: true, ..self }
+    }
+
+    /// It takes constant time.
+    const fn in_constant_time(self) -> Entry {
+        Entry { constant: true, ..self }
     }
 }
 

@@ -3,17 +3,19 @@
 use super::{Answer, Call, Entry, Looks, row};
 use crate::atomic::Atomic;
 use crate::collation::Collation;
+use crate::eval::spend;
 use crate::sequence::operators;
 use crate::value::{Item, Type, Value};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 #[rustfmt::skip]
 pub(super) const TABLE: &[Entry] = &[
-    row("empty", 1, 1, Type::Boolean, Looks::Nowhere, |c| Ok(Value::Boolean(c.arg(0).is_empty()))),
-    row("exists", 1, 1, Type::Boolean, Looks::Nowhere, |c| Ok(Value::Boolean(!c.arg(0).is_empty()))),
-    row("count", 1, 1, Type::Any, Looks::Nowhere, |c| Ok(Value::from(c.arg(0).len() as i64))),
+    row("empty", 1, 1, Type::Boolean, Looks::Nowhere, |c| Ok(Value::Boolean(c.arg(0).is_empty()))).in_constant_time(),
+    row("exists", 1, 1, Type::Boolean, Looks::Nowhere, |c| Ok(Value::Boolean(!c.arg(0).is_empty()))).in_constant_time(),
+    row("count", 1, 1, Type::Any, Looks::Nowhere, |c| Ok(Value::from(c.arg(0).len() as i64))).in_constant_time(),
     row("data", 1, 1, Type::Any, Looks::Nowhere, |c| {
         Ok(Value::from_items(c.atoms(0)?.into_iter().map(Item::Atomic).collect()))
     }),
@@ -26,30 +28,49 @@ pub(super) const TABLE: &[Entry] = &[
         Ok(Value::from_items(items))
     }),
     row("remove", 2, 2, Type::Any, Looks::Nowhere, |c| {
-        let at = c.integer(1)?;
-        let kept = c.arg(0).items().enumerate().filter(|(i, _)| *i as i64 + 1 != at).map(|(_, item)| item);
+        let (at, all) = (c.integer(1)?, c.arg(0));
+        let at = usize::try_from(at).unwrap_or(0);
+        if at == 0 || at > all.len() {
+            return Ok(all.clone());
+        }
+        if at == 1 || at == all.len() {
+            return part(all, if at == 1 { 1..all.len() } else { 0..at - 1 });
+        }
+        spend(all.len())?;
+        let kept = all.items().enumerate().filter(|(i, _)| *i + 1 != at).map(|(_, item)| item);
         Ok(Value::from_items(kept.collect()))
-    }),
+    })
+    .in_constant_time(),
     row("reverse", 1, 1, Type::Any, Looks::Nowhere, |c| Ok(Value::from_items(c.arg(0).items().rev().collect()))),
-    row("subsequence", 2, 3, Type::Any, Looks::Nowhere, subsequence),
+    row("subsequence", 2, 3, Type::Any, Looks::Nowhere, subsequence).in_constant_time(),
     row("unordered", 1, 1, Type::Any, Looks::Nowhere, |c| Ok(c.arg(0).clone())),
     row("zero-or-one", 1, 1, Type::Any, Looks::Nowhere, |c| match c.arg(0).len() {
         0 | 1 => Ok(c.arg(0).clone()),
         n => Err(c.fail("FORG0003", format!("zero-or-one() was given {n} items"))),
-    }),
+    })
+    .in_constant_time(),
     row("one-or-more", 1, 1, Type::Any, Looks::Nowhere, |c| match c.arg(0).len() {
         0 => Err(c.fail("FORG0004", "one-or-more() was given no item")),
         _ => Ok(c.arg(0).clone()),
-    }),
+    })
+    .in_constant_time(),
     row("exactly-one", 1, 1, Type::Any, Looks::Nowhere, |c| match c.arg(0).len() {
         1 => Ok(c.arg(0).clone()),
         n => Err(c.fail("FORG0005", format!("exactly-one() was given {n} items"))),
-    }),
+    })
+    .in_constant_time(),
     row("deep-equal", 2, 3, Type::Boolean, Looks::Nowhere, |c| {
         let collation = c.collation(2)?;
         Ok(Value::Boolean(super::deep_equal(c.eval, c.arg(0), c.arg(1), collation)?))
     }),
 ];
+
+/// Those items of a value that are at these indexes; only what is copied is work.
+pub(crate) fn part(value: &Value, indexes: Range<usize>) -> Answer {
+    let part = value.part(indexes);
+    spend(part.copied_from(value) >> 1)?;
+    Ok(part)
+}
 
 /// Keeps one of equal values (NaN equals itself here).
 pub(crate) fn distinct(atoms: Vec<Atomic>, collation: Collation) -> Vec<Atomic> {
@@ -117,10 +138,10 @@ fn index_of(c: &Call<'_, '_>) -> Answer {
 fn subsequence(c: &Call<'_, '_>) -> Answer {
     let first = crate::number::round(c.double(1)?);
     let behind = if c.args.len() > 2 { first + crate::number::round(c.double(2)?) } else { f64::INFINITY };
-    let within = |at: usize| {
-        let position = at as f64 + 1.0;
-        position >= first && position < behind
-    };
-    let kept = c.arg(0).items().enumerate().filter(|(at, _)| within(*at)).map(|(_, item)| item);
-    Ok(Value::from_items(kept.collect()))
+    // Both are whole numbers, infinite, or not a number: then nothing is within.
+    if first.is_nan() || behind.is_nan() {
+        return Ok(Value::Empty);
+    }
+    let index = |position: f64| (position - 1.0).max(0.0) as usize;
+    part(c.arg(0), index(first)..index(behind))
 }

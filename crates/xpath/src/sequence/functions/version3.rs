@@ -1,16 +1,17 @@
 //! Functions that XPath 3.1 adds, or gives other arities.
 
 use super::strings::joined;
-use super::{Answer, Call, Entry, Looks, optional, row, text_value};
+use super::{Answer, Call, Entry, Looks, optional, part, row, text_value};
 use crate::atomic::Atomic;
-use crate::value::{Item, Node, NodeSet, Type, Value};
+use crate::eval::{Fault, spend};
+use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
 use std::collections::HashSet;
-use xml::NodeKind;
+use xml::{Document, NodeId, NodeKind};
 
 #[rustfmt::skip]
 pub(super) const TABLE: &[Entry] = &[
-    row("head", 1, 1, Type::Any, Looks::Nowhere, |c| Ok(c.arg(0).item(0).map_or(Value::Empty, Value::from))),
-    row("tail", 1, 1, Type::Any, Looks::Nowhere, |c| Ok(Value::from_items(c.arg(0).items().skip(1).collect()))),
+    row("head", 1, 1, Type::Any, Looks::Nowhere, |c| Ok(c.arg(0).item(0).map_or(Value::Empty, Value::from))).in_constant_time(),
+    row("tail", 1, 1, Type::Any, Looks::Nowhere, |c| part(c.arg(0), 1..c.arg(0).len())).in_constant_time(),
     row("string-join", 1, 2, Type::String, Looks::Nowhere, |c| {
         let separator = if c.args.len() > 1 { c.required_text(1)? } else { "".into() };
         joined(c, &separator, c.atoms(0)?.iter().map(|atom| Ok(atom.to_text())))
@@ -118,6 +119,29 @@ fn most(c: &Call<'_, '_>, outer: bool) -> Answer {
     Ok(Value::NodeSet(NodeSet::from_ordered(&nodes)))
 }
 
+/// The position of a node among its siblings of the same kind and name, counted from the last one of them whose path this evaluation
+/// made: mostly that is the one before.
+fn place_among_siblings(c: &Call<'_, '_>, doc: &Document, number: DocId, at: NodeId) -> Result<usize, Fault> {
+    let kind = doc.kind(at);
+    let named = matches!(kind, NodeKind::Element | NodeKind::ProcessingInstruction);
+    let name = if named { doc.name_id(at) } else { None };
+    let key = (number, doc.parent(at), kind, name);
+    let last = c.eval.state().counted.last(&key);
+    let (mut place, mut before) = (0, Some(at));
+    while let Some(sibling) = before {
+        spend(1)?;
+        if let Some((_, counted)) = last.filter(|(node, _)| *node == sibling) {
+            place += counted;
+            break;
+        }
+        let alike = doc.kind(sibling) == kind && (!named || doc.name_id(sibling) == name);
+        place += usize::from(alike);
+        before = doc.prev_sibling(sibling);
+    }
+    c.eval.state().counted.keep(key, (at, place));
+    Ok(place)
+}
+
 /// `path()`.
 fn path(c: &Call<'_, '_>) -> Answer {
     let Some(node) = c.node_or_context(0)? else { return Ok(Value::Empty) };
@@ -133,17 +157,7 @@ fn path(c: &Call<'_, '_>) -> Answer {
     loop {
         let kind = doc.kind(at);
         let parent = doc.parent(at);
-        let place = || {
-            let mut place = 1;
-            let mut before = doc.prev_sibling(at);
-            while let Some(sibling) = before {
-                let named = matches!(kind, NodeKind::Element | NodeKind::ProcessingInstruction);
-                let alike = doc.kind(sibling) == kind && (!named || doc.name_id(sibling) == doc.name_id(at));
-                place += usize::from(alike);
-                before = doc.prev_sibling(sibling);
-            }
-            place
-        };
+        let place = || place_among_siblings(c, doc, node.doc, at);
         match kind {
             NodeKind::Document => break,
             _ if parent.is_none() => {
@@ -152,14 +166,14 @@ fn path(c: &Call<'_, '_>) -> Answer {
                 return Ok(text_value(parts.join("/")));
             }
             NodeKind::Element => {
-                parts.push(format!("Q{{{}}}{}[{}]", doc.namespace(at), doc.local(at), place()))
+                parts.push(format!("Q{{{}}}{}[{}]", doc.namespace(at), doc.local(at), place()?))
             }
             NodeKind::Attribute if doc.namespace(at).is_empty() => parts.push(format!("@{}", doc.local(at))),
             NodeKind::Attribute => parts.push(format!("@Q{{{}}}{}", doc.namespace(at), doc.local(at))),
-            NodeKind::Text => parts.push(format!("text()[{}]", place())),
-            NodeKind::Comment => parts.push(format!("comment()[{}]", place())),
+            NodeKind::Text => parts.push(format!("text()[{}]", place()?)),
+            NodeKind::Comment => parts.push(format!("comment()[{}]", place()?)),
             NodeKind::ProcessingInstruction => {
-                parts.push(format!("processing-instruction({})[{}]", doc.local(at), place()));
+                parts.push(format!("processing-instruction({})[{}]", doc.local(at), place()?));
             }
         }
         match parent {
