@@ -70,6 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[allow(clippy::reversed_empty_ranges)] // what ends before it begins is empty
     fn parts_of_parts() {
         let all = Shared::from(vec![0, 1, 2, 3, 4, 5]);
         let part = all.part(1..5);
