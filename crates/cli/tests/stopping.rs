@@ -6,6 +6,7 @@ mod support;
 use std::io::{ErrorKind, Result};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::Scope;
 use std::time::Duration;
 use support::{Process, configuration, configure, exchange, free_port};
 
@@ -61,6 +62,17 @@ impl Seen {
         }
     }
 
+    /// Starts the clients, and lets them ask for a while.
+    fn begin<'s>(&'s self, scope: &'s Scope<'s, '_>, address: &'s str) {
+        for client in 0..CLIENTS {
+            scope.spawn(move || match client % 5 {
+                0 => self.asks_again(address),
+                _ => self.asks_anew(address),
+            });
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+
     fn check(&self, what: &str) {
         let (answers, broken) = (self.answers.load(Ordering::Relaxed), self.broken.load(Ordering::Relaxed));
         assert!(answers > 0, "{what}");
@@ -77,14 +89,7 @@ fn a_stop_answers_every_established_connection() {
         let mut bus = Process::run(&path, &[]);
         let (seen, address) = (Seen::default(), bus.http().to_owned());
         std::thread::scope(|scope| {
-            for client in 0..CLIENTS {
-                let (seen, address) = (&seen, &address);
-                scope.spawn(move || match client % 5 {
-                    0 => seen.asks_again(address),
-                    _ => seen.asks_anew(address),
-                });
-            }
-            std::thread::sleep(Duration::from_millis(200));
+            seen.begin(scope, &address);
             bus.signal("TERM");
             let code = bus.wait();
             seen.gone.store(true, Ordering::Relaxed);
@@ -131,14 +136,7 @@ fn a_listener_that_goes_with_a_reload_answers_every_established_connection() {
     for round in 1..=3 {
         let (seen, address) = (Seen::default(), format!("127.0.0.1:{port}"));
         std::thread::scope(|scope| {
-            for client in 0..CLIENTS {
-                let (seen, address) = (&seen, &address);
-                scope.spawn(move || match client % 5 {
-                    0 => seen.asks_again(address),
-                    _ => seen.asks_anew(address),
-                });
-            }
-            std::thread::sleep(Duration::from_millis(200));
+            seen.begin(scope, &address);
             configure(&path, PROXY);
             bus.signal("HUP");
             bus.says("reloaded: ", 2 * round - 1);

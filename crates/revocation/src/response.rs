@@ -29,7 +29,7 @@ const OCSP_SIGNING: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 9];
 
 /// What an answer says of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct CertStatus {
     /// It is revoked, and why.
     pub revoked: Option<&'static str>,
     /// Until when that holds, in seconds since 1970; `None`: the answer does not say.
@@ -40,7 +40,7 @@ pub struct Answer {
 ///
 /// # Errors
 /// It says nothing about the certificate, or nothing that counts.
-pub fn read(der: &[u8], subject: &Subject, now: i64, nonce: Option<&[u8]>) -> Result<Answer, String> {
+pub fn read(der: &[u8], subject: &Subject, now: i64, nonce: Option<&[u8]>) -> Result<CertStatus, String> {
     let broken = || "the answer is not one of OCSP".to_owned();
     let basic = basic(der).ok_or_else(broken)??;
     let mut basic = Input(basic).sequence().ok_or_else(broken)?;
@@ -63,7 +63,7 @@ pub fn read(der: &[u8], subject: &Subject, now: i64, nonce: Option<&[u8]>) -> Re
             return Err("the answer does not repeat the nonce of the question".to_owned());
         }
     }
-    let mut answer: Option<Result<Answer, String>> = None;
+    let mut answer: Option<Result<CertStatus, String>> = None;
     while !entries.is_empty() {
         let mut entry = entries.sequence().ok_or_else(broken)?;
         let id = entry.sequence().ok_or_else(broken)?;
@@ -72,7 +72,7 @@ pub fn read(der: &[u8], subject: &Subject, now: i64, nonce: Option<&[u8]>) -> Re
         }
         let found = status(entry, now).ok_or_else(broken)?;
         // Of several that one counts which is worse.
-        if answer.is_none() || matches!(&found, Ok(Answer { revoked: Some(_), .. })) {
+        if answer.is_none() || matches!(&found, Ok(CertStatus { revoked: Some(_), .. })) {
             answer = Some(found);
         }
     }
@@ -141,7 +141,7 @@ fn is_about(mut id: Input<'_>, subject: &Subject) -> Option<bool> {
 }
 
 /// What an entry says, behind the name of the certificate.
-fn status(mut entry: Input<'_>, now: i64) -> Option<Result<Answer, String>> {
+fn status(mut entry: Input<'_>, now: i64) -> Option<Result<CertStatus, String>> {
     let status = entry.any()?;
     if status.class != Class::ContextSpecific {
         return None;
@@ -171,7 +171,7 @@ fn status(mut entry: Input<'_>, now: i64) -> Option<Result<Answer, String>> {
     if until_at_most.saturating_add(SKEW) < now {
         return Some(Err("the answer is too old".to_owned()));
     }
-    Some(Ok(Answer { revoked, until }))
+    Some(Ok(CertStatus { revoked, until }))
 }
 
 fn time(input: &mut Input<'_>) -> Option<i64> {

@@ -96,7 +96,8 @@ pub struct Servers {
     settings: Settings,
     reach: Reach,
     client: Client,
-    known: Mutex<HashMap<Key, (Verdict, Instant)>>,
+    /// Verdicts, and until when they hold.
+    verdicts: Mutex<HashMap<Key, (Verdict, Instant)>>,
     /// Of whom somebody asks, and how many wait for that.
     turns: Mutex<HashMap<Key, (Order, usize)>>,
     asking: Semaphore,
@@ -144,7 +145,7 @@ impl Servers {
             settings,
             reach,
             client: Client::new(limits),
-            known: Mutex::default(),
+            verdicts: Mutex::default(),
             turns: Mutex::default(),
             asking: Semaphore::new(AT_A_TIME),
         }
@@ -158,27 +159,27 @@ impl Servers {
     }
 
     fn found(&self, key: &Key) -> Option<Verdict> {
-        let known = lock(&self.known);
-        known.get(key).filter(|(_, until)| *until > Instant::now()).map(|(verdict, _)| verdict.clone())
+        let verdicts = lock(&self.verdicts);
+        verdicts.get(key).filter(|(_, until)| *until > Instant::now()).map(|(verdict, _)| verdict.clone())
     }
 
     fn keep(&self, key: Key, verdict: Verdict, how_long: Duration) {
-        let mut known = lock(&self.known);
+        let mut verdicts = lock(&self.verdicts);
         let now = Instant::now();
-        if known.len() >= self.settings.answers && !known.contains_key(&key) {
-            known.retain(|_, (_, until)| *until > now);
-            if known.len() >= self.settings.answers {
-                let Some(soonest) = known.iter().min_by_key(|(_, (_, until))| *until) else { return };
+        if verdicts.len() >= self.settings.answers && !verdicts.contains_key(&key) {
+            verdicts.retain(|_, (_, until)| *until > now);
+            if verdicts.len() >= self.settings.answers {
+                let Some(soonest) = verdicts.iter().min_by_key(|(_, (_, until))| *until) else { return };
                 let soonest = *soonest.0;
-                known.remove(&soonest);
+                verdicts.remove(&soonest);
             }
         }
-        known.insert(key, (verdict, now + how_long));
+        verdicts.insert(key, (verdict, now + how_long));
     }
 
     #[cfg(test)]
     pub(crate) fn kept(&self) -> usize {
-        lock(&self.known).len()
+        lock(&self.verdicts).len()
     }
 
     #[cfg(test)]
@@ -187,7 +188,7 @@ impl Servers {
     }
 
     /// Keeps an answer for as long as it holds.
-    fn learn(&self, key: Key, answer: &response::Answer, now: i64) -> Verdict {
+    fn learn(&self, key: Key, answer: &response::CertStatus, now: i64) -> Verdict {
         let verdict = answer.revoked.map_or(Verdict::Good, Verdict::Revoked);
         let holds = answer.until.map_or(UNDATED, |until| {
             Duration::from_secs(u64::try_from(until.saturating_sub(now)).unwrap_or_default())
@@ -265,7 +266,7 @@ impl Servers {
     }
 
     /// The answer, and when it came, in seconds since 1970.
-    async fn ask(&self, subject: &Subject) -> Result<(response::Answer, i64), String> {
+    async fn ask(&self, subject: &Subject) -> Result<(response::CertStatus, i64), String> {
         let (url, named) = match (&self.settings.responder, &subject.responder) {
             (Some(url), _) => (url, false),
             (None, Some(url)) => (url, true),

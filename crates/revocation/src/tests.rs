@@ -11,7 +11,7 @@ use transport::Revocation;
 #[path = "../tests/authority/mod.rs"]
 mod authority;
 
-use authority::{Authority, SEQUENCE, Said, Server, good, revoked, tlv, unknown};
+use authority::{Authority, SEQUENCE, Server, SingleResponse, good, revoked, tlv, unknown};
 
 fn root(of: &Authority) -> TrustAnchor<'static> {
     webpki::anchor_from_trusted_cert(&CertificateDer::from(of.der.as_slice())).unwrap().to_owned()
@@ -36,7 +36,7 @@ fn only_answers_count_that_somebody_signed_who_may() {
     // An authority below may sign certificates, but nobody has appointed it for answers; nor whom it appoints.
     let below = ours.below("below", 90);
     let (nephew, nephew_key) = below.signer(true);
-    let said = |change: &dyn Fn(&mut Said)| {
+    let said = |change: &dyn Fn(&mut SingleResponse)| {
         let mut said = good();
         change(&mut said);
         said
@@ -48,7 +48,7 @@ fn only_answers_count_that_somebody_signed_who_may() {
         let parts = tlv(SEQUENCE, &[&tlv(0x06, &[&[0x55, 0x1d, name]]), &[1, 1, 0xff], &tlv(0x04, &[])]);
         said(&|said| said.more = tlv(0xa1, &[&tlv(SEQUENCE, &[&parts])]))
     };
-    let ours_says = |said: &Said| ours.says(5, said);
+    let ours_says = |said: &SingleResponse| ours.says(5, said);
     for (what, der, nonce, wanted) in [
         ("good", ours_says(&good()), None, Ok(None)),
         ("revoked", ours_says(&revoked()), None, Ok(Some("its key was compromised"))),
@@ -343,7 +343,7 @@ fn a_stapled_response_spares_the_question() {
     assert_eq!(server.asked(), 0);
     // What does not count is not used.
     let forged = ours.signed(5, &good(), &KeyPair::generate().unwrap(), &[]);
-    let long_ago = Said { from: 1_700_000_000, until: Some(1_700_000_100), ..good() };
+    let long_ago = SingleResponse { from: 1_700_000_000, until: Some(1_700_000_100), ..good() };
     let asking = servers(|_| {});
     for stapled in [forged, b"garbage".to_vec(), ours.says(5, &long_ago)] {
         asking.stapled(&certificate, &[], &roots, &stapled);

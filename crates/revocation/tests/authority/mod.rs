@@ -119,12 +119,18 @@ impl Authority {
     }
 
     /// An answer about one of its certificates, which it signs itself.
-    pub fn says(&self, serial: u8, said: &Said) -> Vec<u8> {
+    pub fn says(&self, serial: u8, said: &SingleResponse) -> Vec<u8> {
         self.signed(serial, said, &self.key, &[])
     }
 
     /// The same, signed with this key; `certificates` go with it.
-    pub fn signed(&self, serial: u8, said: &Said, key: &KeyPair, certificates: &[Vec<u8>]) -> Vec<u8> {
+    pub fn signed(
+        &self,
+        serial: u8,
+        said: &SingleResponse,
+        key: &KeyPair,
+        certificates: &[Vec<u8>],
+    ) -> Vec<u8> {
         let common_name = tlv(SEQUENCE, &[&tlv(OID, &[&[0x55, 4, 3]]), &tlv(0x0c, &[self.name.as_bytes()])]);
         let name = tlv(SEQUENCE, &[&tlv(0x31, &[&common_name])]);
         let sha1 = |bytes: &[u8]| tlv(OCTETS, &[digest(&SHA1_FOR_LEGACY_USE_ONLY, bytes).as_ref()]);
@@ -171,7 +177,7 @@ pub fn named(server: &str) -> CustomExtension {
 
 /// What a server says of a certificate.
 #[derive(Clone)]
-pub struct Said {
+pub struct SingleResponse {
     /// In DER: good, revoked, or unknown.
     pub status: Vec<u8>,
     pub from: i64,
@@ -184,20 +190,20 @@ pub struct Said {
 }
 
 /// Good for an hour.
-pub fn good() -> Said {
+pub fn good() -> SingleResponse {
     let now = now();
     let (status, more, beside) = (tlv(0x80, &[]), Vec::new(), Vec::new());
-    Said { status, from: now - 60, until: Some(now + 3600), nonce: None, more, beside }
+    SingleResponse { status, from: now - 60, until: Some(now + 3600), nonce: None, more, beside }
 }
 
 /// Its key was compromised.
-pub fn revoked() -> Said {
+pub fn revoked() -> SingleResponse {
     let reason = tlv(0xa0, &[&tlv(0x0a, &[&[1]])]);
-    Said { status: tlv(0xa1, &[&time(good().from - 9999), &reason]), ..good() }
+    SingleResponse { status: tlv(0xa1, &[&time(good().from - 9999), &reason]), ..good() }
 }
 
-pub fn unknown() -> Said {
-    Said { status: tlv(0x82, &[]), ..good() }
+pub fn unknown() -> SingleResponse {
+    SingleResponse { status: tlv(0x82, &[]), ..good() }
 }
 
 /// A time in DER.

@@ -16,7 +16,6 @@ mod host;
 mod identity;
 mod instructions;
 mod items;
-mod kept;
 mod keys;
 mod loading;
 mod matching;
@@ -29,6 +28,7 @@ mod out;
 mod results;
 mod sequences;
 mod sort;
+mod step_values;
 mod stream;
 mod templates;
 mod variables;
@@ -48,13 +48,13 @@ use crate::names::{Name, Names};
 use crate::stack;
 use docs::Docs;
 use dynamic::{Dynamic, NO_DYNAMIC};
-use kept::Kept;
 use keys::KeyIndex;
 use out::{Destination, Out};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use step_values::StepValues;
 use templates::Tail;
 use xml::{Builder, Document, NodeId};
 use xpath::atomic::{Atomic, Moment};
@@ -84,11 +84,11 @@ pub(crate) struct Engine<'e> {
     exceeded: AtomicBool,
     /// By step and parent: the last child whose position a pattern counted, see `Engine::position`; the size, and the children
     /// that several predicates with positions selected.
-    place: Mutex<Kept<(NodeId, usize)>>,
-    size: Mutex<Kept<usize>>,
-    kept: Mutex<Kept<Vec<Node>>>,
+    place: Mutex<StepValues<(NodeId, usize)>>,
+    size: Mutex<StepValues<usize>>,
+    kept: Mutex<StepValues<Vec<Node>>>,
     /// By step and node: whether the predicates of a step hold for an ancestor of the nodes that are matched.
-    above: Mutex<Kept<bool>>,
+    above: Mutex<StepValues<bool>>,
     /// The last node that `xsl:number` counted.
     counted: Mutex<number::CountedNumbers>,
     /// While streaming: the open element.

@@ -25,8 +25,12 @@ pub fn compile(body: &str) -> Result<Stylesheet, String> {
 
 /// The result, made straight to bytes and through a tree.
 pub fn run(body: &str) -> Result<String, String> {
-    let sheet = compile(body)?;
-    let doc = Document::parse(INPUT, &ParseOptions::default()).unwrap();
+    transformed(&compile(body)?, INPUT, body)
+}
+
+/// What a stylesheet makes of a document, straight to bytes and through a tree.
+pub fn transformed(sheet: &Stylesheet, input: &'static str, body: &str) -> Result<String, String> {
+    let doc = Document::parse(input, &ParseOptions::default()).unwrap();
     let limits = RunLimits { steps: 1 << 22, ..RunLimits::default() };
     let options = RunOptions { limits: &limits, ..RunOptions::default() };
     let mut bytes = Vec::new();
@@ -41,6 +45,11 @@ pub fn run(body: &str) -> Result<String, String> {
 
 /// Checks a table of declarations and results; `!` begins part of an error message.
 pub fn check(cases: &[(&str, &str)]) {
+    check_with(run, cases);
+}
+
+/// As [`check`], of what `run` makes of each.
+pub fn check_with(run: impl Fn(&str) -> Result<String, String>, cases: &[(&str, &str)]) {
     let mut failures = String::new();
     for (body, expected) in cases {
         let found = match run(body) {

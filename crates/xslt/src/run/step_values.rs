@@ -12,7 +12,7 @@ pub(super) type StepOfNode = (usize, DocId, NodeId);
 const MOST: usize = 1 << 18;
 
 /// Values by step and node.
-pub(super) struct Kept<V> {
+pub(super) struct StepValues<V> {
     last: Option<(StepOfNode, V)>,
     others: HashMap<StepOfNode, V>,
     /// What `others` hold.
@@ -36,13 +36,13 @@ impl Keep for Vec<Node> {
     }
 }
 
-impl<V> Default for Kept<V> {
-    fn default() -> Kept<V> {
-        Kept { last: None, others: HashMap::new(), size: 0 }
+impl<V> Default for StepValues<V> {
+    fn default() -> StepValues<V> {
+        StepValues { last: None, others: HashMap::new(), size: 0 }
     }
 }
 
-impl<V: Keep> Kept<V> {
+impl<V: Keep> StepValues<V> {
     /// The value of a step at a node.
     #[inline]
     pub fn get(&mut self, key: StepOfNode) -> Option<&V> {
@@ -82,14 +82,14 @@ mod tests {
     #[test]
     fn several_are_kept_within_bounds() {
         let key = |step: usize| (step, DocId(0), xml::Document::ROOT);
-        let mut kept = Kept::default();
+        let mut kept = StepValues::default();
         for step in 0..1000 {
             kept.put(key(step), step);
         }
         assert!((0..1000).chain([3, 999, 3]).all(|step| kept.get(key(step)) == Some(&step)));
         assert_eq!((kept.get(key(1000)).copied(), kept.size), (None, 999));
         let nodes = |count: usize| vec![Node::ABSENT; count];
-        let mut kept = Kept::default();
+        let mut kept = StepValues::default();
         for step in 0..4 {
             kept.put(key(step), nodes(MOST / 2));
         }
