@@ -431,7 +431,10 @@ mod tests {
                 assert_ne!(sealed, cipher.encrypt(&key, &plain).unwrap());
                 assert_eq!(cipher.decrypt(&key, &sealed), Some(plain.clone()), "{cipher:?} {length}");
                 let other = random(cipher.key_length());
-                assert_ne!(cipher.decrypt(&other, &sealed), Some(plain), "{cipher:?} {length}");
+                // Padding gives its length in its last byte only: with another key, one text in 256 is empty, one in 65,536 a certain byte.
+                if length > 1 {
+                    assert_ne!(cipher.decrypt(&other, &sealed), Some(plain), "{cipher:?} {length}");
+                }
             }
             for length in [0, 1, 8, 12, 16, 20, 33] {
                 _ = cipher.decrypt(&key, &vec![7; length]);
