@@ -1,6 +1,7 @@
 //! The client side of LDAP 3 (RFC 4511), as far as it takes to authenticate a user: simple binds, and searches. What the user writes is
 //! never syntax: a filter is parsed before the value is put in, and names escape it (RFC 4514).
 
+use der::{BOOLEAN, ENUMERATED, Head, INTEGER, OCTETS, Reader, SEQUENCE, SET, tlv};
 use std::fmt;
 
 /// Most bytes of one message of a server.
@@ -9,12 +10,6 @@ pub const LARGEST: usize = 1 << 20;
 pub const LONGEST_NAME: usize = 256;
 /// Deepest nesting of a filter.
 const DEEPEST: usize = 8;
-
-const SEQUENCE: u8 = 0x30;
-const SET: u8 = 0x31;
-const OCTETS: u8 = 0x04;
-const INTEGER: u8 = 0x02;
-const ENUMERATED: u8 = 0x0a;
 
 /// The name of an entry with a place for the user: `uid={user},ou=people,dc=example`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,18 +167,9 @@ impl Node {
     }
 }
 
-/// A value with its tag and length.
+/// Appends a value with its tag and length.
 fn put(tag: u8, content: &[u8], out: &mut Vec<u8>) {
-    out.push(tag);
-    match content.len() {
-        length @ 0..=127 => out.push(length as u8),
-        length => {
-            let bytes = (length as u32).to_be_bytes();
-            out.push(0x84);
-            out.extend_from_slice(&bytes);
-        }
-    }
-    out.extend_from_slice(content);
+    out.extend_from_slice(&tlv(tag, &[content]));
 }
 
 fn message(number: u8, tag: u8, operation: &[u8]) -> Vec<u8> {
@@ -222,7 +208,7 @@ pub fn search(
     let start = (0..3).find(|&at| bytes[at] != 0 || bytes[at + 1] & 0x80 != 0).unwrap_or(3);
     put(INTEGER, &bytes[start..], &mut content);
     put(INTEGER, &[5], &mut content);
-    put(0x01, &[0], &mut content);
+    put(BOOLEAN, &[0], &mut content);
     filter.write(user, dn, &mut content);
     put(OCTETS, attribute.as_bytes(), &mut attributes);
     put(SEQUENCE, &attributes, &mut content);
@@ -251,83 +237,44 @@ pub enum Response {
 /// It is not LDAP, is too large, or is a response to another request.
 pub fn read(bytes: &[u8], number: u8) -> Result<Option<(Response, usize)>, &'static str> {
     const NONE: &str = "its response is not LDAP";
-    let mut message = Ber(bytes);
-    let Some((tag, length, head)) = message.head().map_err(|()| NONE)? else { return Ok(None) };
-    if tag != SEQUENCE || length > LARGEST {
+    let Some(head) = Head::read(bytes).map_err(|_| NONE)? else { return Ok(None) };
+    if head.tag != SEQUENCE || head.content > LARGEST {
         return Err(NONE);
     }
-    let Some(content) = bytes.get(head..head + length) else { return Ok(None) };
-    let response = operation(content, number).ok_or(NONE)?;
-    Ok(Some((response, head + length)))
+    let Some(message) = Reader(bytes).any() else { return Ok(None) };
+    let response = operation(message.inside(), number).ok_or(NONE)?;
+    Ok(Some((response, message.whole.len())))
 }
 
-fn operation(content: &[u8], number: u8) -> Option<Response> {
-    let mut fields = Ber(content);
-    let id = fields.value(INTEGER)?;
-    let (tag, inside) = fields.any()?;
+fn operation(mut fields: Reader<'_>, number: u8) -> Option<Response> {
+    let id = fields.value(INTEGER)?.content;
+    let operation = fields.any()?;
     // Message 0 is a notification of the server: it disconnects (section 4.4.1).
     if id != [number] {
-        return (id == [0] && tag == 0x78).then_some(Response::Done(u32::MAX));
+        return (id == [0] && operation.tag == 0x78).then_some(Response::Done(u32::MAX));
     }
-    let mut inside = Ber(inside);
-    match tag {
+    let mut inside = operation.inside();
+    match operation.tag {
         0x61 | 0x65 => {
-            let code = inside.value(ENUMERATED).filter(|code| code.len() <= 4)?;
+            let code = inside.value(ENUMERATED)?.content;
+            let code = (code.len() <= 4).then_some(code)?;
             Some(Response::Done(code.iter().fold(0, |code, byte| code << 8 | u32::from(*byte))))
         }
         0x64 => {
             let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
-            let dn = text(inside.value(OCTETS)?)?;
+            let dn = text(inside.value(OCTETS)?.content)?;
             let mut values = Vec::new();
-            let mut attributes = Ber(inside.value(SEQUENCE)?);
-            while let Some(attribute) = attributes.value(SEQUENCE) {
-                let mut attribute = Ber(attribute);
+            let mut attributes = inside.enter(SEQUENCE)?;
+            while let Some(mut attribute) = attributes.enter(SEQUENCE) {
                 attribute.value(OCTETS)?;
-                let mut set = Ber(attribute.value(SET)?);
+                let mut set = attribute.enter(SET)?;
                 while let Some(value) = set.value(OCTETS) {
-                    values.extend(text(value));
+                    values.extend(text(value.content));
                 }
             }
             Some(Response::Entry(dn, values))
         }
         _ => Some(Response::Other),
-    }
-}
-
-/// The bytes that are left to read.
-struct Ber<'a>(&'a [u8]);
-
-impl<'a> Ber<'a> {
-    /// Tag, length, and how many bytes these take; `None`: they are incomplete.
-    fn head(&mut self) -> Result<Option<(u8, usize, usize)>, ()> {
-        let [tag, first, rest @ ..] = self.0 else { return Ok(None) };
-        if tag & 0x1f == 0x1f {
-            return Err(());
-        }
-        match first {
-            0..=0x7f => Ok(Some((*tag, usize::from(*first), 2))),
-            0x81..=0x84 => {
-                let count = usize::from(first & 0x7f);
-                let Some(bytes) = rest.get(..count) else { return Ok(None) };
-                let length = bytes.iter().fold(0usize, |length, byte| length << 8 | usize::from(*byte));
-                Ok(Some((*tag, length, 2 + count)))
-            }
-            _ => Err(()),
-        }
-    }
-
-    fn any(&mut self) -> Option<(u8, &'a [u8])> {
-        let (tag, length, head) = self.head().ok()??;
-        let content = self.0.get(head..head.checked_add(length)?)?;
-        self.0 = &self.0[head + length..];
-        Some((tag, content))
-    }
-
-    fn value(&mut self, wanted: u8) -> Option<&'a [u8]> {
-        if self.0.first() != Some(&wanted) {
-            return None;
-        }
-        self.any().map(|(_, content)| content)
     }
 }
 

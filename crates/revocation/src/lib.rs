@@ -4,9 +4,8 @@
 //! * [`request`] writes questions, [`response`] reads answers and checks who signed them;
 //! * [`Servers`] asks: within a deadline, each certificate once for as long as its answer holds.
 //!
-//! DER is read by x509-parser, paths and signatures are checked by webpki.
+//! Certificates are read by x509-parser, paths and signatures are checked by webpki.
 
-mod der;
 pub mod path;
 pub mod request;
 pub mod response;

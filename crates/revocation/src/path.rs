@@ -1,6 +1,6 @@
 //! From a certificate to what a question about it says: who issued it, by name and key, and which server knows.
 
-use crate::der::{Input, SEQUENCE, tlv};
+use der::{Reader, SEQUENCE, tlv};
 use rustls_pki_types::{CertificateDer, TrustAnchor, UnixTime};
 use webpki::{EndEntityCert, Error, ExtendedKeyUsageValidator, KeyPurposeIdIter};
 use x509_parser::extensions::{GeneralName, ParsedExtension};
@@ -43,7 +43,7 @@ pub fn subjects(
     let unreadable = |why: Error| format!("the certificate cannot be read: {why}");
     let end = EndEntityCert::try_from(&der).map_err(unreadable)?;
     let key = end.subject_public_key_info();
-    let key = Input(key.as_ref()).sequence().map_or(&[][..], |info| info.0);
+    let key = Reader(key.as_ref()).enter(SEQUENCE).map_or(&[][..], |info| info.0);
     let by_itself =
         roots.iter().any(|root| *root.subject == *end.subject() && *root.subject_public_key_info == *key);
     let path =
@@ -60,7 +60,7 @@ pub fn subjects(
     let mut current: (&[u8], &[u8], CertificateDer<'_>) = (end.serial(), end.issuer(), end.der());
     for issuer in path.intermediate_certificates() {
         let info = issuer.subject_public_key_info();
-        let key = Input(info.as_ref()).sequence().map_or(&[][..], |info| info.0);
+        let key = Reader(info.as_ref()).enter(SEQUENCE).map_or(&[][..], |info| info.0);
         out.push(subject(current.0, current.1, key, &current.2));
         if !chain {
             return Ok(out);

@@ -1,10 +1,10 @@
 //! Questions (RFC 6960, section 4.1).
 
-use crate::der::{INTEGER, Input, OCTETS, OID, SEQUENCE, tlv};
 use crate::path::Subject;
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use der::{INTEGER, OCTETS, OID, Reader, SEQUENCE, tagged, tlv};
 
 /// id-sha1. It names the issuer here and protects nothing; every server knows it (RFC 5019, section 2.1.1).
 pub(crate) const SHA1: &[u8] = &[0x2b, 0x0e, 0x03, 0x02, 0x1a];
@@ -30,15 +30,15 @@ pub fn write(subject: &Subject, nonce: Option<&[u8]>) -> Vec<u8> {
     let list = tlv(SEQUENCE, &[&tlv(SEQUENCE, &[&id])]);
     let extensions = nonce.map(|nonce| {
         let extension = tlv(SEQUENCE, &[&tlv(OID, &[NONCE]), &tlv(OCTETS, &[&tlv(OCTETS, &[nonce])])]);
-        tlv(0xa2, &[&tlv(SEQUENCE, &[&extension])])
+        tagged(2, &[&tlv(SEQUENCE, &[&extension])])
     });
     tlv(SEQUENCE, &[&tlv(SEQUENCE, &[&list, extensions.as_deref().unwrap_or_default()])])
 }
 
 /// Name and key of the issuer, digested.
 pub(crate) fn names<D>(subject: &Subject, digest: impl Fn(&[u8]) -> D) -> (D, D) {
-    let mut info = Input(&subject.issuer_key);
-    let key = info.sequence().and_then(|_| info.bits()).unwrap_or_default();
+    let mut info = Reader(&subject.issuer_key);
+    let key = info.enter(SEQUENCE).and_then(|_| info.bits()).unwrap_or_default();
     (digest(&subject.issuer_name), digest(key))
 }
 

@@ -1,14 +1,14 @@
 //! Answers (RFC 6960, section 4.2): what they say of a certificate, from when until when, and whether somebody said it who may: the issuer
 //! of the certificate, or whom it has appointed by a certificate with the usage OCSPSigning.
 
-use crate::der::{Input, OCTETS, tlv};
 use crate::path::Subject;
 use crate::request::{NONCE, SHA1, names};
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
+use der::{BOOLEAN, ENUMERATED, GENERALIZED_TIME, INTEGER, OCTETS, OID, Reader, SEQUENCE, tlv};
 use rustls_pki_types::{CertificateDer, Der, TrustAnchor, UnixTime};
 use std::time::Duration;
 use webpki::{EndEntityCert, KeyUsage};
-use x509_parser::asn1_rs::{Class, FromDer, Tag};
+use x509_parser::asn1_rs::FromDer;
 use x509_parser::time::ASN1Time;
 
 /// Largest answer, in bytes.
@@ -43,19 +43,19 @@ pub struct CertStatus {
 pub fn read(der: &[u8], subject: &Subject, now: i64, nonce: Option<&[u8]>) -> Result<CertStatus, String> {
     let broken = || "the answer is not one of OCSP".to_owned();
     let basic = basic(der).ok_or_else(broken)??;
-    let mut basic = Input(basic).sequence().ok_or_else(broken)?;
-    let said = basic.value(Tag::Sequence).ok_or_else(broken)?;
-    let algorithm = basic.sequence().ok_or_else(broken)?;
+    let mut basic = Reader(basic).enter(SEQUENCE).ok_or_else(broken)?;
+    let said = basic.value(SEQUENCE).ok_or_else(broken)?;
+    let algorithm = basic.enter(SEQUENCE).ok_or_else(broken)?;
     let signature = basic.bits().ok_or_else(broken)?;
-    let signers = basic.tagged(0).and_then(|mut tagged| tagged.sequence());
+    let signers = basic.tagged(0).and_then(|mut tagged| tagged.enter(SEQUENCE));
     if !is_signed(said.whole, algorithm.0, signature, signers, subject, now) {
         return Err("the answer is not signed by the issuer, nor by whom it has appointed".to_owned());
     }
-    let mut said = Input(said.content);
+    let mut said = Reader(said.content);
     _ = said.tagged(0);
     let _who = said.any().ok_or_else(broken)?;
-    let _produced = said.value(Tag::GeneralizedTime).ok_or_else(broken)?;
-    let mut entries = said.sequence().ok_or_else(broken)?;
+    let _produced = said.value(GENERALIZED_TIME).ok_or_else(broken)?;
+    let mut entries = said.enter(SEQUENCE).ok_or_else(broken)?;
     let found = extensions(said.tagged(1)).ok_or_else(broken)??;
     if let Some(nonce) = nonce {
         let repeated = found.is_some_and(|found| found == nonce || found == tlv(OCTETS, &[nonce]));
@@ -65,8 +65,8 @@ pub fn read(der: &[u8], subject: &Subject, now: i64, nonce: Option<&[u8]>) -> Re
     }
     let mut answer: Option<Result<CertStatus, String>> = None;
     while !entries.is_empty() {
-        let mut entry = entries.sequence().ok_or_else(broken)?;
-        let id = entry.sequence().ok_or_else(broken)?;
+        let mut entry = entries.enter(SEQUENCE).ok_or_else(broken)?;
+        let id = entry.enter(SEQUENCE).ok_or_else(broken)?;
         if !is_about(id, subject).ok_or_else(broken)? {
             continue;
         }
@@ -81,12 +81,12 @@ pub fn read(der: &[u8], subject: &Subject, now: i64, nonce: Option<&[u8]>) -> Re
 
 /// The answer proper; an error is what the server says instead. `None`: it is not DER.
 fn basic(der: &[u8]) -> Option<Result<&[u8], String>> {
-    let mut input = Input(der);
-    let mut outer = input.sequence()?;
+    let mut input = Reader(der);
+    let mut outer = input.enter(SEQUENCE)?;
     if !input.is_empty() {
         return None;
     }
-    let status = outer.value(Tag::Enumerated)?.content;
+    let status = outer.value(ENUMERATED)?.content;
     let why = match status {
         [0] => None,
         [1] => Some("it did not understand the question"),
@@ -99,23 +99,23 @@ fn basic(der: &[u8]) -> Option<Result<&[u8], String>> {
     if let Some(why) = why {
         return Some(Err(why.to_owned()));
     }
-    let mut bytes = outer.tagged(0)?.sequence()?;
-    if bytes.value(Tag::Oid)?.content != BASIC {
+    let mut bytes = outer.tagged(0)?.enter(SEQUENCE)?;
+    if bytes.value(OID)?.content != BASIC {
         return Some(Err("the answer is of an unknown kind".to_owned()));
     }
-    Some(Ok(bytes.value(Tag::OctetString)?.content))
+    Some(Ok(bytes.value(OCTETS)?.content))
 }
 
 /// The nonce among extensions. A critical one that is not known is an error; `None`: they are not whole.
-fn extensions(tagged: Option<Input<'_>>) -> Option<Result<Option<&[u8]>, String>> {
+fn extensions(tagged: Option<Reader<'_>>) -> Option<Result<Option<&[u8]>, String>> {
     let Some(mut tagged) = tagged else { return Some(Ok(None)) };
-    let mut list = tagged.sequence()?;
+    let mut list = tagged.enter(SEQUENCE)?;
     let mut nonce = None;
     while !list.is_empty() {
-        let mut extension = list.sequence()?;
-        let name = extension.value(Tag::Oid)?.content;
-        let critical = extension.value(Tag::Boolean).is_some_and(|value| value.content != [0]);
-        let value = extension.value(Tag::OctetString)?.content;
+        let mut extension = list.enter(SEQUENCE)?;
+        let name = extension.value(OID)?.content;
+        let critical = extension.value(BOOLEAN).is_some_and(|value| value.content != [0]);
+        let value = extension.value(OCTETS)?.content;
         if name == NONCE {
             nonce = Some(value);
         } else if critical {
@@ -126,11 +126,11 @@ fn extensions(tagged: Option<Input<'_>>) -> Option<Result<Option<&[u8]>, String>
 }
 
 /// Whether an entry is about this certificate.
-fn is_about(mut id: Input<'_>, subject: &Subject) -> Option<bool> {
-    let algorithm = id.sequence()?.value(Tag::Oid)?.content;
-    let name = id.value(Tag::OctetString)?.content;
-    let key = id.value(Tag::OctetString)?.content;
-    let serial = id.value(Tag::Integer)?.content;
+fn is_about(mut id: Reader<'_>, subject: &Subject) -> Option<bool> {
+    let algorithm = id.enter(SEQUENCE)?.value(OID)?.content;
+    let name = id.value(OCTETS)?.content;
+    let key = id.value(OCTETS)?.content;
+    let serial = id.value(INTEGER)?.content;
     let algorithm = match algorithm {
         SHA1 => &SHA1_FOR_LEGACY_USE_ONLY,
         ID_SHA256 => &SHA256,
@@ -141,17 +141,14 @@ fn is_about(mut id: Input<'_>, subject: &Subject) -> Option<bool> {
 }
 
 /// What an entry says, behind the name of the certificate.
-fn status(mut entry: Input<'_>, now: i64) -> Option<Result<CertStatus, String>> {
+fn status(mut entry: Reader<'_>, now: i64) -> Option<Result<CertStatus, String>> {
     let status = entry.any()?;
-    if status.class != Class::ContextSpecific {
-        return None;
-    }
-    let revoked = match status.tag {
+    let revoked = match status.number_in_context()? {
         0 => None,
         1 => {
-            let mut revoked = Input(status.content);
+            let mut revoked = status.inside();
             _ = time(&mut revoked)?;
-            let reason = revoked.tagged(0).and_then(|mut tagged| tagged.value(Tag::Enumerated));
+            let reason = revoked.tagged(0).and_then(|mut tagged| tagged.value(ENUMERATED));
             Some(reason.map_or("without a reason", |reason| named(reason.content)))
         }
         _ => return Some(Err("the server does not know the certificate".to_owned())),
@@ -174,7 +171,7 @@ fn status(mut entry: Input<'_>, now: i64) -> Option<Result<CertStatus, String>> 
     Some(Ok(CertStatus { revoked, until }))
 }
 
-fn time(input: &mut Input<'_>) -> Option<i64> {
+fn time(input: &mut Reader<'_>) -> Option<i64> {
     let (rest, time) = ASN1Time::from_der(input.0).ok()?;
     input.0 = rest;
     Some(time.timestamp())
@@ -199,7 +196,7 @@ fn is_signed(
     said: &[u8],
     algorithm: &[u8],
     signature: &[u8],
-    signers: Option<Input<'_>>,
+    signers: Option<Reader<'_>>,
     subject: &Subject,
     now: i64,
 ) -> bool {
@@ -207,7 +204,7 @@ fn is_signed(
         return true;
     }
     let Some(mut signers) = signers else { return false };
-    let Some(name) = Input(&subject.issuer_name).sequence() else { return false };
+    let Some(name) = Reader(&subject.issuer_name).enter(SEQUENCE) else { return false };
     let issuer = [TrustAnchor {
         subject: Der::from_slice(name.0),
         subject_public_key_info: Der::from_slice(&subject.issuer_key),
@@ -215,11 +212,11 @@ fn is_signed(
     }];
     let time = UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(now).unwrap_or_default()));
     for _ in 0..MOST_SIGNERS {
-        let Some(signer) = signers.value(Tag::Sequence) else { return false };
+        let Some(signer) = signers.value(SEQUENCE) else { return false };
         let der = CertificateDer::from(signer.whole);
         let Ok(signer) = EndEntityCert::try_from(&der) else { continue };
         let info = signer.subject_public_key_info();
-        let Some(key) = Input(info.as_ref()).sequence() else { continue };
+        let Some(key) = Reader(info.as_ref()).enter(SEQUENCE) else { continue };
         let usage = KeyUsage::required(OCSP_SIGNING);
         let appointed = signer
             .verify_for_usage(webpki::ALL_VERIFICATION_ALGS, &issuer, &[], time, usage, None, None)
@@ -233,8 +230,8 @@ fn is_signed(
 
 /// Whether a signature is right. `key` is what is in a `SubjectPublicKeyInfo`.
 fn verify(key: &[u8], algorithm: &[u8], said: &[u8], signature: &[u8]) -> bool {
-    let mut info = Input(key);
-    let Some(kind) = info.sequence() else { return false };
+    let mut info = Reader(key);
+    let Some(kind) = info.enter(SEQUENCE) else { return false };
     let Some(bits) = info.bits() else { return false };
     webpki::ALL_VERIFICATION_ALGS.iter().any(|known| {
         known.public_key_alg_id().as_ref() == kind.0

@@ -2,7 +2,7 @@
 //! webpki ([`crate::keys::Trust`]).
 
 use crate::algorithm::{PublicKey, sha1};
-use crate::der::{BIT_STRING, Der, INTEGER, OCTETS, OID, SEQUENCE, SET, Value};
+use der::{BIT_STRING, INTEGER, OCTETS, OID, Reader, SEQUENCE, SET, Value};
 use jiff::Timestamp;
 use std::fmt;
 
@@ -101,7 +101,7 @@ fn trimmed(bytes: &[u8]) -> &[u8] {
 }
 
 fn parse(der: &[u8]) -> Option<Certificate> {
-    let mut input = Der(der);
+    let mut input = Reader(der);
     let mut outer = input.enter(SEQUENCE)?;
     if !input.is_empty() {
         return None;
@@ -122,7 +122,7 @@ fn parse(der: &[u8]) -> Option<Certificate> {
     if algorithm != RSA_ENCRYPTION || serial.is_empty() || serial.len() > 40 {
         return None;
     }
-    let modulus = Der(key).enter(SEQUENCE)?.value(INTEGER)?.content;
+    let modulus = Reader(key).enter(SEQUENCE)?.value(INTEGER)?.content;
     let modulus = trimmed(modulus);
     let bits = modulus.len() * 8 - modulus.first().map_or(0, |first| first.leading_zeros() as usize);
     let (mut usage, mut key_identifier) = (None, None);

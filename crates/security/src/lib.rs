@@ -11,7 +11,6 @@
 pub mod algorithm;
 mod base64;
 pub mod certificate;
-mod der;
 mod failure;
 mod incoming;
 pub mod keys;

@@ -99,9 +99,10 @@ impl Work<'_> {
         match self.document.attribute(node, "", "ValueType").unwrap_or_default() {
             X509_V3 => Ok((der, Vec::new())),
             PKI_PATH => {
-                use crate::der::{Der, SEQUENCE};
+                use der::{Reader, SEQUENCE};
                 let mut path = Vec::new();
-                let mut certificates = Der(&der).enter(SEQUENCE).ok_or_else(|| wrong("it is not a path"))?;
+                let mut certificates =
+                    Reader(&der).enter(SEQUENCE).ok_or_else(|| wrong("it is not a path"))?;
                 while let Some(certificate) = certificates.any().filter(|_| path.len() < 8) {
                     path.push(certificate.whole.to_vec());
                 }

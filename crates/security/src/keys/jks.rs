@@ -2,7 +2,7 @@
 
 use super::Entry;
 use crate::algorithm::{Digest, Secret, sha1};
-use crate::der::{Der, OCTETS, OID, SEQUENCE};
+use der::{OCTETS, OID, Reader, SEQUENCE};
 
 const DAMAGED: &str = "it is not a JKS key store, or damaged";
 
@@ -81,7 +81,7 @@ pub(super) fn read(bytes: &[u8], password: &str, key_password: &str) -> Result<V
 
 /// A key as Sun's own protector keeps it: a stream of SHA-1 over password and what came before.
 fn open(sealed: &[u8], password: &str) -> Option<Secret> {
-    let mut info = Der(sealed).enter(SEQUENCE)?;
+    let mut info = Reader(sealed).enter(SEQUENCE)?;
     (info.enter(SEQUENCE)?.value(OID)?.content == PROTECTOR).then_some(())?;
     let data = info.value(OCTETS)?.content;
     let (salt, data) = data.split_at_checked(20)?;

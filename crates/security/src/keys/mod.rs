@@ -10,13 +10,13 @@ pub use trust::Trust;
 
 use crate::algorithm::{Digest, Secret, Transport};
 use crate::certificate::Certificate;
-use crate::der::{Der, OCTETS, OID, SEQUENCE, tlv};
 use crate::legacy::Sha1Signer;
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::rsa::{
     OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, Pkcs1PrivateDecryptingKey, PrivateDecryptingKey,
 };
 use aws_lc_rs::signature::{RSA_PKCS1_SHA256, RSA_PKCS1_SHA384, RSA_PKCS1_SHA512, RsaEncoding, RsaKeyPair};
+use der::{OCTETS, OID, Reader, SEQUENCE, tlv};
 use std::fmt;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -85,7 +85,7 @@ impl PrivateKey {
 
 /// RSAPrivateKey in PrivateKeyInfo.
 fn inner(pkcs8: &[u8]) -> Option<&[u8]> {
-    let mut info = Der(pkcs8).enter(SEQUENCE)?;
+    let mut info = Reader(pkcs8).enter(SEQUENCE)?;
     info.number()?;
     let algorithm = info.enter(SEQUENCE)?.value(OID)?.content;
     (algorithm == RSA_ENCRYPTION).then_some(())?;

@@ -2,7 +2,7 @@
 
 use super::{Entry, sealed};
 use crate::algorithm::{Digest, Secret, is_mac};
-use crate::der::{Der, OCTETS, OID, SEQUENCE, SET};
+use der::{OCTETS, OID, Reader, SEQUENCE, SET};
 
 const DAMAGED: &str = "it is not a PKCS#12 key store, or damaged";
 
@@ -25,7 +25,7 @@ struct Bag {
 }
 
 pub(super) fn read(bytes: &[u8], password: &str) -> Result<Vec<Entry>, String> {
-    let mut pfx = Der(bytes).enter(SEQUENCE).ok_or(DAMAGED)?;
+    let mut pfx = Reader(bytes).enter(SEQUENCE).ok_or(DAMAGED)?;
     let parts = || {
         pfx.number().filter(|version| *version == 3)?;
         let mut content = pfx.enter(SEQUENCE)?;
@@ -48,7 +48,7 @@ pub(super) fn read(bytes: &[u8], password: &str) -> Result<Vec<Entry>, String> {
         }
     }
     let mut bags = Vec::new();
-    let mut contents = Der(safe).enter(SEQUENCE).ok_or(DAMAGED)?;
+    let mut contents = Reader(safe).enter(SEQUENCE).ok_or(DAMAGED)?;
     while let Some(mut content) = contents.enter(SEQUENCE) {
         let kind = content.value(OID).ok_or(DAMAGED)?.content;
         let mut inside = content.enter(0xa0).ok_or(DAMAGED)?;
@@ -71,7 +71,7 @@ pub(super) fn read(bytes: &[u8], password: &str) -> Result<Vec<Entry>, String> {
     Ok(entries(bags))
 }
 
-fn is_authentic(mut mac: Der<'_>, safe: &[u8], password: &str) -> Option<bool> {
+fn is_authentic(mut mac: Reader<'_>, safe: &[u8], password: &str) -> Option<bool> {
     let mut digest = mac.enter(SEQUENCE)?;
     let oid = digest.enter(SEQUENCE)?.value(OID)?.content;
     let how = match (oid == SHA1, oid.strip_prefix(SHA2)) {
@@ -92,7 +92,7 @@ fn is_authentic(mut mac: Der<'_>, safe: &[u8], password: &str) -> Option<bool> {
 }
 
 fn read_bags(data: &[u8], password: &str, out: &mut Vec<Bag>) -> Result<(), String> {
-    let mut bags = Der(data).enter(SEQUENCE).ok_or(DAMAGED)?;
+    let mut bags = Reader(data).enter(SEQUENCE).ok_or(DAMAGED)?;
     while let Some(mut bag) = bags.enter(SEQUENCE) {
         let kind = bag.value(OID).ok_or(DAMAGED)?.content;
         let mut inside = bag.enter(0xa0).ok_or(DAMAGED)?;
@@ -111,7 +111,7 @@ fn read_bags(data: &[u8], password: &str, out: &mut Vec<Bag>) -> Result<(), Stri
             }
             _ => continue,
         }
-        let mut attributes = bag.enter(SET).unwrap_or(Der(&[]));
+        let mut attributes = bag.enter(SET).unwrap_or(Reader(&[]));
         while let Some(mut attribute) = attributes.enter(SEQUENCE) {
             let oid = attribute.value(OID).ok_or(DAMAGED)?.content;
             let value = attribute.enter(SET).and_then(|mut values| values.any()).ok_or(DAMAGED)?;

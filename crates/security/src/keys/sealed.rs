@@ -1,8 +1,8 @@
 //! Encryption by passwords: PBES2 (PKCS #5), and that of PKCS#12 with triple DES.
 
 use crate::algorithm::{Cipher, Digest, Secret};
-use crate::der::{Der, OCTETS, OID, SEQUENCE, Value};
 use aws_lc_rs::pbkdf2;
+use der::{OCTETS, OID, Reader, SEQUENCE, Value};
 use std::num::NonZeroU32;
 
 /// Most rounds of key derivation that a file may ask for.
@@ -22,7 +22,7 @@ const UNKNOWN: &str = "it is encrypted in a way that is not read here (PBES2 wit
 /// EncryptedPrivateKeyInfo.
 pub(super) fn open(der: &[u8], password: &str) -> Result<Secret, String> {
     let parts = || {
-        let mut info = Der(der).enter(SEQUENCE)?;
+        let mut info = Reader(der).enter(SEQUENCE)?;
         Some((info.value(SEQUENCE)?, info.value(OCTETS)?.content))
     };
     let (algorithm, data) = parts().ok_or("this encrypted private key is damaged")?;
@@ -52,7 +52,7 @@ pub(super) fn decrypt(algorithm: Value<'_>, data: &[u8], password: &str) -> Resu
     cipher.decrypt(&key, &sealed).map(Secret::new).ok_or_else(|| WRONG.to_owned())
 }
 
-fn pbes2(mut fields: Der<'_>, password: &str) -> Option<(Cipher, Secret, Vec<u8>)> {
+fn pbes2(mut fields: Reader<'_>, password: &str) -> Option<(Cipher, Secret, Vec<u8>)> {
     let mut parameters = fields.enter(SEQUENCE)?;
     let (mut derivation, mut encryption) = (parameters.enter(SEQUENCE)?, parameters.enter(SEQUENCE)?);
     if derivation.value(OID)?.content != PBKDF2 {
