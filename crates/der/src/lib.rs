@@ -4,15 +4,23 @@
 //! Read are tags of one byte and definite lengths of up to four bytes, also those that could be shorter: whoever needs the one form of
 //! DER compares the bytes of a value ([`Value::whole`]), as signatures do.
 
-/// Tags of X.690, section 8.
+/// The tag of truth values (X.690, section 8, as those below).
 pub const BOOLEAN: u8 = 0x01;
+/// The tag of integers.
 pub const INTEGER: u8 = 0x02;
+/// The tag of strings of bits.
 pub const BIT_STRING: u8 = 0x03;
+/// The tag of strings of octets.
 pub const OCTETS: u8 = 0x04;
+/// The tag of object identifiers.
 pub const OID: u8 = 0x06;
+/// The tag of enumerated values.
 pub const ENUMERATED: u8 = 0x0a;
+/// The tag of times with a year of four digits.
 pub const GENERALIZED_TIME: u8 = 0x18;
+/// The tag of sequences.
 pub const SEQUENCE: u8 = 0x30;
+/// The tag of sets.
 pub const SET: u8 = 0x31;
 
 /// The bit of a tag whose content is values.
@@ -38,6 +46,7 @@ pub struct Value<'a> {
 /// The bytes of a value before its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
+    /// Its first byte.
     pub tag: u8,
     /// Bytes of the content, which may not be there yet.
     pub content: usize,
@@ -127,7 +136,7 @@ impl<'a> Reader<'a> {
         let bytes = self.value(INTEGER)?.content;
         let significant = match bytes {
             [0, rest @ ..] => rest,
-            [0x80.., ..] => return None,
+            [0x80..=0xff, ..] => return None,
             whole => whole,
         };
         (significant.len() <= 4)
