@@ -3,7 +3,7 @@
 use crate::case::Vars;
 use crate::compare::matches;
 use crate::quotes::{self, Reply};
-use crate::spec::{Answer, Backend as Spec, Kind, With};
+use crate::spec::{Backend as Spec, BackendKind, StubResponse, With};
 use crate::wire::{Connection, Message, WireError, head};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -58,11 +58,11 @@ impl Backend {
 
     /// Listens. Does nothing on a stub that runs, or is to refuse.
     pub fn start(&mut self) -> std::io::Result<()> {
-        if self.running.is_some() || self.shared.spec.kind == Kind::Refused {
+        if self.running.is_some() || self.shared.spec.kind == BackendKind::Refused {
             return Ok(());
         }
         let listener = TcpListener::bind(("127.0.0.1", self.port))?;
-        if self.shared.spec.kind == Kind::Blackhole {
+        if self.shared.spec.kind == BackendKind::Blackhole {
             self.running = Some(Running::Blackhole { _listener: listener });
             return Ok(());
         }
@@ -166,7 +166,7 @@ impl Shared {
     fn answer(&self, request: &Message) -> Option<Response> {
         let spec = &self.spec;
         match spec.kind {
-            Kind::Stockquote => {
+            BackendKind::Stockquote => {
                 pause(spec.delay_ms);
                 if let (Some(file), "GET") = (&spec.wsdl_file, request.method())
                     && request
@@ -180,7 +180,7 @@ impl Shared {
                 let fields = spec.fields_namespace.as_deref().unwrap_or(quotes::SERVICE);
                 Some(reply(&quotes::answer(request, fields, spec.days.unwrap_or(3))))
             }
-            Kind::Lb => {
+            BackendKind::Lb => {
                 pause(spec.delay_ms);
                 Some(reply(&quotes::server_name(request, spec.server_name.as_ref().unwrap_or(&spec.name))))
             }
@@ -210,7 +210,7 @@ impl Shared {
         if answer.close { None } else { Some(self.respond(answer, request)) }
     }
 
-    fn respond(&self, answer: &With<Answer>, request: &Message) -> Response {
+    fn respond(&self, answer: &With<StubResponse>, request: &Message) -> Response {
         let mut headers: Vec<(String, String)> =
             answer.headers.iter().map(|(n, v)| (n.clone(), self.vars.fill_value(v))).collect();
         let body = if answer.echo {
@@ -242,7 +242,7 @@ fn pause(ms: u64) {
     std::thread::sleep(Duration::from_millis(ms));
 }
 
-fn is_for(route: &Answer, request: &Message, path: &str, query: &str) -> bool {
+fn is_for(route: &StubResponse, request: &Message, path: &str, query: &str) -> bool {
     let path_fits = |pattern: &str| match (pattern.strip_prefix('~'), pattern.strip_suffix('*')) {
         (Some(regex), _) => matches(regex, path).unwrap_or(false),
         (None, Some(prefix)) => path.starts_with(prefix),

@@ -48,7 +48,7 @@ fn yes() -> bool {
 /// What a backend stub does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum BackendKind {
     /// Answers by routes.
     #[default]
     Http,
@@ -70,7 +70,7 @@ pub struct Backend {
     pub name: String,
     /// What it does.
     #[serde(default)]
-    pub kind: Kind,
+    pub kind: BackendKind,
     /// Of an `http` backend: the first that matches answers.
     #[serde(default)]
     pub routes: Vec<Route>,
@@ -92,7 +92,7 @@ pub struct Backend {
 #[serde(try_from = "Map<String, Value>")]
 pub struct Route {
     /// Which requests. Of the answers only this one's conditions count.
-    pub answers: Vec<With<Answer>>,
+    pub answers: Vec<With<StubResponse>>,
 }
 
 impl TryFrom<Map<String, Value>> for Route {
@@ -108,7 +108,7 @@ impl TryFrom<Map<String, Value>> for Route {
             merged.extend(over);
             serde_json::from_value(Value::Object(merged)).map_err(|e| format!("route: {e}"))
         };
-        let answers: Vec<With<Answer>> = overrides.into_iter().map(merge).collect::<Result<_, _>>()?;
+        let answers: Vec<With<StubResponse>> = overrides.into_iter().map(merge).collect::<Result<_, _>>()?;
         if answers.is_empty() { Err("an empty sequence".to_owned()) } else { Ok(Route { answers }) }
     }
 }
@@ -116,7 +116,7 @@ impl TryFrom<Map<String, Value>> for Route {
 /// The conditions of a route and one answer.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct StubResponse {
     /// Methods, separated by commas.
     pub method: Option<String>,
     /// The path; with `*` at its end a prefix, with `~` at its begin a regular expression.

@@ -7,7 +7,7 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 
 /// Kinds of metric families.
 #[derive(Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum MetricType {
     Counter,
     Gauge,
     Histogram,
@@ -24,11 +24,11 @@ pub(crate) type Labels<'a> = &'a [(&'a str, &'a str)];
 
 impl Exposition {
     /// Begins a family.
-    pub(crate) fn family(&mut self, name: &'static str, kind: Kind, help: &str) {
+    pub(crate) fn family(&mut self, name: &'static str, kind: MetricType, help: &str) {
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram => "histogram",
+            MetricType::Counter => "counter",
+            MetricType::Gauge => "gauge",
+            MetricType::Histogram => "histogram",
         };
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
         self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
@@ -36,7 +36,7 @@ impl Exposition {
     }
 
     /// A family with one sample without labels.
-    pub(crate) fn single(&mut self, name: &'static str, kind: Kind, help: &str, value: impl Display) {
+    pub(crate) fn single(&mut self, name: &'static str, kind: MetricType, help: &str, value: impl Display) {
         self.family(name, kind, help);
         self.sample(&[], value);
     }
@@ -98,8 +98,8 @@ mod tests {
     #[test]
     fn families_are_written_in_the_text_format() {
         let mut out = Exposition::default();
-        out.single("up", Kind::Gauge, "Two\nlines \\ of help.", 1);
-        out.family("seconds", Kind::Histogram, "Time.");
+        out.single("up", MetricType::Gauge, "Two\nlines \\ of help.", 1);
+        out.family("seconds", MetricType::Histogram, "Time.");
         out.histogram(&[("name", "a\"b\\c\nd")], &[0.001, 60.0], &[1, 0, 2], 0.25);
         insta::assert_snapshot!(out.finish(), @r#"
         # HELP up Two\nlines \\ of help.

@@ -1,6 +1,6 @@
 //! `/metrics`: everything that is counted, in the Prometheus text format.
 
-use crate::exposition::{Exposition, Kind};
+use crate::exposition::{Exposition, MetricType};
 use crate::process::Process;
 use crate::{AdminState, Phase};
 use flow::metrics::{BUCKETS, Counters};
@@ -82,42 +82,54 @@ struct Counted<'a> {
 /// The pools of databases, by the names of their data sources.
 fn data_sources(out: &mut Exposition, state: &AdminState) {
     use sql::{State, Status};
-    type Measure = (&'static str, Kind, &'static str, fn(&Status) -> f64);
+    type Measure = (&'static str, MetricType, &'static str, fn(&Status) -> f64);
     const MEASURES: [Measure; 10] = [
-        ("busbar_sql_connections_limit", Kind::Gauge, "Most connections of a data source.", |source| {
+        ("busbar_sql_connections_limit", MetricType::Gauge, "Most connections of a data source.", |source| {
             source.most as f64
         }),
-        ("busbar_sql_connections_in_use", Kind::Gauge, "Connections of a data source in use.", |source| {
-            source.in_use as f64
-        }),
-        ("busbar_sql_connections_idle", Kind::Gauge, "Connections of a data source without use.", |source| {
-            source.idle as f64
-        }),
-        ("busbar_sql_waiting", Kind::Gauge, "Messages that wait for a connection.", |source| {
+        (
+            "busbar_sql_connections_in_use",
+            MetricType::Gauge,
+            "Connections of a data source in use.",
+            |source| source.in_use as f64,
+        ),
+        (
+            "busbar_sql_connections_idle",
+            MetricType::Gauge,
+            "Connections of a data source without use.",
+            |source| source.idle as f64,
+        ),
+        ("busbar_sql_waiting", MetricType::Gauge, "Messages that wait for a connection.", |source| {
             source.waiting as f64
         }),
-        ("busbar_sql_waits_total", Kind::Counter, "How often a message waited for a connection.", |source| {
-            source.waits.0 as f64
-        }),
+        (
+            "busbar_sql_waits_total",
+            MetricType::Counter,
+            "How often a message waited for a connection.",
+            |source| source.waits.0 as f64,
+        ),
         (
             "busbar_sql_wait_seconds_total",
-            Kind::Counter,
+            MetricType::Counter,
             "How long messages waited for connections.",
             |source| source.waits.1.as_secs_f64(),
         ),
-        ("busbar_sql_connections_opened_total", Kind::Counter, "Connections that were opened.", |source| {
-            source.opened.0 as f64
-        }),
+        (
+            "busbar_sql_connections_opened_total",
+            MetricType::Counter,
+            "Connections that were opened.",
+            |source| source.opened.0 as f64,
+        ),
         (
             "busbar_sql_connect_errors_total",
-            Kind::Counter,
+            MetricType::Counter,
             "Connections that could not be opened.",
             |source| source.opened.2 as f64,
         ),
-        ("busbar_sql_statements_total", Kind::Counter, "Statements that were run.", |source| {
+        ("busbar_sql_statements_total", MetricType::Counter, "Statements that were run.", |source| {
             source.statements.0 as f64
         }),
-        ("busbar_sql_statement_errors_total", Kind::Counter, "Statements that failed.", |source| {
+        ("busbar_sql_statement_errors_total", MetricType::Counter, "Statements that failed.", |source| {
             source.statements.1 as f64
         }),
     ];
@@ -142,7 +154,7 @@ fn data_sources(out: &mut Exposition, state: &AdminState) {
     }
     out.family(
         "busbar_sql_state",
-        Kind::Gauge,
+        MetricType::Gauge,
         "1 for the state that the database of a data source is in, else 0.",
     );
     for (name, status) in &pools {
@@ -162,15 +174,15 @@ fn data_sources(out: &mut Exposition, state: &AdminState) {
 /// Requests, errors and latencies of services or endpoints.
 fn counted(out: &mut Exposition, rows: &[Counted<'_>], names: [&'static str; 3], help: [&str; 3]) {
     let bounds = BUCKETS.map(|micros| micros as f64 / 1e6);
-    out.family(names[0], Kind::Counter, help[0]);
+    out.family(names[0], MetricType::Counter, help[0]);
     for row in rows {
         out.sample(&row.labels, row.counters.totals().requests);
     }
-    out.family(names[1], Kind::Counter, help[1]);
+    out.family(names[1], MetricType::Counter, help[1]);
     for row in rows {
         out.sample(&row.labels, row.counters.totals().errors);
     }
-    out.family(names[2], Kind::Histogram, help[2]);
+    out.family(names[2], MetricType::Histogram, help[2]);
     for row in rows {
         let totals = row.counters.totals();
         let sum = totals.microseconds as f64 / 1e6;
@@ -181,7 +193,7 @@ fn counted(out: &mut Exposition, rows: &[Counted<'_>], names: [&'static str; 3],
 fn endpoints(out: &mut Exposition, state: &AdminState) {
     out.family(
         "busbar_endpoint_state",
-        Kind::Gauge,
+        MetricType::Gauge,
         "1 for the state that a named endpoint's address is in, else 0.",
     );
     let plan = state.bus.plan();
@@ -206,15 +218,17 @@ fn endpoints(out: &mut Exposition, state: &AdminState) {
         }
     }
     type Get = fn(&flow::health::Health) -> u64;
-    let families: [(&'static str, Kind, &str, Get); 3] = [
+    let families: [(&'static str, MetricType, &str, Get); 3] = [
         (
             "busbar_health_check_healthy",
-            Kind::Gauge,
+            MetricType::Gauge,
             "1 while the health checks of a named endpoint's address let messages pass, else 0.",
             |health| health.healthy.into(),
         ),
-        ("busbar_health_checks_total", Kind::Counter, "Health checks that ended.", |health| health.checks),
-        ("busbar_health_checks_failed_total", Kind::Counter, "Health checks that failed.", |health| {
+        ("busbar_health_checks_total", MetricType::Counter, "Health checks that ended.", |health| {
+            health.checks
+        }),
+        ("busbar_health_checks_failed_total", MetricType::Counter, "Health checks that failed.", |health| {
             health.failed
         }),
     ];
@@ -229,33 +243,43 @@ fn endpoints(out: &mut Exposition, state: &AdminState) {
 fn listeners(out: &mut Exposition, state: &AdminState) {
     let servers: Vec<_> = state.servers.iter().map(|(name, server)| (*name, server.stats())).collect();
     type Get = fn(&transport::ServerStats) -> u64;
-    let families: [(&'static str, Kind, &str, Get); 8] = [
-        ("busbar_listener_connections", Kind::Gauge, "Open connections of clients.", |stats| stats.open),
-        ("busbar_listener_accepted_total", Kind::Counter, "Connections accepted.", |stats| stats.accepted),
-        ("busbar_listener_requests_total", Kind::Counter, "Requests with a valid head.", |stats| {
+    let families: [(&'static str, MetricType, &str, Get); 8] = [
+        ("busbar_listener_connections", MetricType::Gauge, "Open connections of clients.", |stats| {
+            stats.open
+        }),
+        ("busbar_listener_accepted_total", MetricType::Counter, "Connections accepted.", |stats| {
+            stats.accepted
+        }),
+        ("busbar_listener_requests_total", MetricType::Counter, "Requests with a valid head.", |stats| {
             stats.requests
         }),
         (
             "busbar_listener_refused_total",
-            Kind::Counter,
+            MetricType::Counter,
             "Requests refused for their framing or a limit, before any flow saw them.",
             |stats| stats.refused,
         ),
         (
             "busbar_listener_aborted_total",
-            Kind::Counter,
+            MetricType::Counter,
             "Clients that went away before they had their whole response.",
             |stats| stats.aborted,
         ),
-        ("busbar_listener_failed_total", Kind::Counter, "Accepts and TLS handshakes that failed.", |stats| {
-            stats.failed
-        }),
-        ("busbar_listener_http2_connections", Kind::Gauge, "Open connections that speak HTTP/2.", |stats| {
-            stats.http2
-        }),
+        (
+            "busbar_listener_failed_total",
+            MetricType::Counter,
+            "Accepts and TLS handshakes that failed.",
+            |stats| stats.failed,
+        ),
+        (
+            "busbar_listener_http2_connections",
+            MetricType::Gauge,
+            "Open connections that speak HTTP/2.",
+            |stats| stats.http2,
+        ),
         (
             "busbar_listener_http2_streams",
-            Kind::Gauge,
+            MetricType::Gauge,
             "Requests on them that are not answered yet.",
             |stats| stats.streams,
         ),
@@ -270,7 +294,7 @@ fn listeners(out: &mut Exposition, state: &AdminState) {
 
 fn pools(out: &mut Exposition, state: &AdminState) {
     let stats = state.client.stats();
-    out.family("busbar_pool_connections", Kind::Gauge, "Open connections to backends.");
+    out.family("busbar_pool_connections", MetricType::Gauge, "Open connections to backends.");
     out.sample(&[("state", "active")], stats.active);
     out.sample(&[("state", "idle")], stats.idle);
     for (name, help, value) in [
@@ -285,24 +309,24 @@ fn pools(out: &mut Exposition, state: &AdminState) {
         ("busbar_pool_failed_total", "Requests to backends without a response.", stats.failed),
         ("busbar_pool_shed_total", "Requests not sent for want of a connection.", stats.shed),
     ] {
-        out.single(name, Kind::Counter, help, value);
+        out.single(name, MetricType::Counter, help, value);
     }
 }
 
 fn tasks(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services) {
     let tasks: Vec<_> = plan.tasks().iter().map(|task| (task.name.as_str(), task.status(services))).collect();
     type Get = fn(&flow::task::Status) -> u64;
-    let families: [(&'static str, Kind, &str, Get); 3] = [
-        ("busbar_task_running", Kind::Gauge, "Runs of a task that go on.", |task| task.running as u64),
+    let families: [(&'static str, MetricType, &str, Get); 3] = [
+        ("busbar_task_running", MetricType::Gauge, "Runs of a task that go on.", |task| task.running as u64),
         (
             "busbar_task_missed_total",
-            Kind::Counter,
+            MetricType::Counter,
             "Runs of a task that did not happen because nobody was there in time.",
             |task| task.missed,
         ),
         (
             "busbar_task_passed_over_total",
-            Kind::Counter,
+            MetricType::Counter,
             "Runs of a task that did not happen because the run before went on, or the bus was full.",
             |task| task.passed_over,
         ),
@@ -321,13 +345,13 @@ fn executors(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services)
     // The queues of the listeners are one more.
     let listeners = services.settings.priorities.as_ref();
     executors.extend(listeners.map(|executor| ("http.priorities", executor.status(services))));
-    out.family("busbar_executor_running", Kind::Gauge, "Messages that run in a priority executor.");
+    out.family("busbar_executor_running", MetricType::Gauge, "Messages that run in a priority executor.");
     for (name, status) in &executors {
         out.sample(&[("executor", name)], status.running);
     }
     out.family(
         "busbar_executor_waiting",
-        Kind::Gauge,
+        MetricType::Gauge,
         "Messages that wait in a queue of a priority executor.",
     );
     for (name, status) in &executors {
@@ -336,14 +360,14 @@ fn executors(out: &mut Exposition, plan: &flow::Plan, services: &flow::Services)
         }
     }
     let help = "Messages that a priority executor turned away since their queue was full.";
-    out.family("busbar_executor_rejected_total", Kind::Counter, help);
+    out.family("busbar_executor_rejected_total", MetricType::Counter, help);
     for (name, status) in &executors {
         out.sample(&[("executor", name)], status.rejected);
     }
 }
 
 fn events(out: &mut Exposition, plan: &flow::Plan) {
-    out.family("busbar_event_subscriptions", Kind::Gauge, "Subscriptions of an event source.");
+    out.family("busbar_event_subscriptions", MetricType::Gauge, "Subscriptions of an event source.");
     for source in plan.event_sources() {
         out.sample(&[("source", source.name())], source.subscriptions().len());
     }
@@ -356,7 +380,7 @@ fn files(out: &mut Exposition, plan: &flow::Plan) {
     if sources.is_empty() {
         return;
     }
-    out.family("busbar_files_total", Kind::Counter, "Files whose flows have ended, by how.");
+    out.family("busbar_files_total", MetricType::Counter, "Files whose flows have ended, by how.");
     for (kind, name, status) in &sources {
         let outcomes =
             [("processed", status.processed), ("failed", status.failed), ("released", status.released)];
@@ -380,7 +404,7 @@ fn files(out: &mut Exposition, plan: &flow::Plan) {
         }),
     ];
     for (name, help, get) in families {
-        out.family(name, Kind::Gauge, help);
+        out.family(name, MetricType::Gauge, help);
         for (kind, service, status) in &sources {
             out.sample(&[("kind", kind), ("service", service)], get(status));
         }
@@ -392,7 +416,7 @@ fn engine(out: &mut Exposition, state: &AdminState) {
     let plan = state.bus.plan();
     out.single(
         "busbar_aggregates_open",
-        Kind::Gauge,
+        MetricType::Gauge,
         "Aggregates that wait for more parts.",
         services.aggregates.len(),
     );
@@ -401,96 +425,106 @@ fn engine(out: &mut Exposition, state: &AdminState) {
     events(out, &plan);
     files(out, &plan);
     let memory = message::memory::held();
-    out.single("busbar_flows", Kind::Gauge, "Messages whose work goes on.", services.scopes.open());
+    out.single("busbar_flows", MetricType::Gauge, "Messages whose work goes on.", services.scopes.open());
     out.single(
         "busbar_refused_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Messages that were refused with 503: too many were on their way, or held too much.",
         services.scopes.refused(),
     );
-    out.single("busbar_memory_held_bytes", Kind::Gauge, "Bytes that messages hold together.", memory);
+    out.single("busbar_memory_held_bytes", MetricType::Gauge, "Bytes that messages hold together.", memory);
     out.single(
         "busbar_memory_limit_bytes",
-        Kind::Gauge,
+        MetricType::Gauge,
         "Bytes that messages may hold together.",
         message::memory::most(),
     );
     out.single(
         "busbar_memory_refused_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Bodies, trees and parts that were not held, for want of memory.",
         message::memory::refused(),
     );
     let compute = flow::compute::Compute::of(&services).figures();
-    out.single("busbar_compute_running", Kind::Gauge, "Steps that run on compute threads.", compute.running);
-    out.single("busbar_compute_waiting", Kind::Gauge, "Steps that wait for one.", compute.waiting);
-    out.single("busbar_compute_runs_total", Kind::Counter, "Steps that ran on one.", compute.runs);
+    out.single(
+        "busbar_compute_running",
+        MetricType::Gauge,
+        "Steps that run on compute threads.",
+        compute.running,
+    );
+    out.single("busbar_compute_waiting", MetricType::Gauge, "Steps that wait for one.", compute.waiting);
+    out.single("busbar_compute_runs_total", MetricType::Counter, "Steps that ran on one.", compute.runs);
     out.single(
         "busbar_compute_refused_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Steps for which there was none: 503.",
         compute.refused,
     );
-    out.family("busbar_store_messages", Kind::Gauge, "Messages that wait in a message store.");
+    out.family("busbar_store_messages", MetricType::Gauge, "Messages that wait in a message store.");
     for (name, waiting) in services.stores.waiting() {
         out.sample(&[("store", &name)], waiting);
     }
     out.single(
         "busbar_unanswered_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Flows that ended without an answer; the client got one from the engine.",
         services.metrics.unanswered.load(Relaxed),
     );
     out.single(
         "busbar_plan_generation",
-        Kind::Gauge,
+        MetricType::Gauge,
         "Number of the plan in force; a reload makes a higher one.",
         plan.generation,
     );
-    out.single("busbar_artifacts", Kind::Gauge, "Artifacts that serve.", plan.artifacts());
+    out.single("busbar_artifacts", MetricType::Gauge, "Artifacts that serve.", plan.artifacts());
     out.single(
         "busbar_artifacts_faulty",
-        Kind::Gauge,
+        MetricType::Gauge,
         "Artifacts that were left out because of an error.",
         plan.faulty.len(),
     );
     out.single(
         "busbar_ready",
-        Kind::Gauge,
+        MetricType::Gauge,
         "1 while every listener accepts.",
         u8::from(state.readiness.phase() == Phase::Serving),
     );
     if let Some(access) = &state.access {
         out.single(
             "busbar_access_log_dropped_total",
-            Kind::Counter,
+            MetricType::Counter,
             "Access log lines that were dropped because the log could not keep up or be written.",
             access.dropped(),
         );
     }
     out.single(
         "busbar_log_dropped_total",
-        Kind::Counter,
+        MetricType::Counter,
         "Log lines that were dropped because the log could not keep up or be written.",
         state.log.as_ref().map_or(0, crate::logging::Handle::dropped),
     );
-    out.family("busbar_build_info", Kind::Gauge, "Always 1; the version is in the label.");
+    out.family("busbar_build_info", MetricType::Gauge, "Always 1; the version is in the label.");
     out.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
 }
 
 fn process(out: &mut Exposition, state: &AdminState) {
     let uptime = state.started.elapsed();
-    out.single("busbar_uptime_seconds", Kind::Gauge, "Time since the process started.", uptime.as_secs_f64());
+    out.single(
+        "busbar_uptime_seconds",
+        MetricType::Gauge,
+        "Time since the process started.",
+        uptime.as_secs_f64(),
+    );
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     out.single(
         "process_start_time_seconds",
-        Kind::Gauge,
+        MetricType::Gauge,
         "When the process started, in seconds since the epoch.",
         now.saturating_sub(uptime).as_secs(),
     );
     let process = Process::read();
     if let Some(seconds) = process.cpu {
-        out.single("process_cpu_seconds_total", Kind::Counter, "User and system CPU time.", seconds);
+        out.single("process_cpu_seconds_total", MetricType::Counter, "User and system CPU time.", seconds);
     }
     for (name, help, value) in [
         ("process_resident_memory_bytes", "Resident memory.", process.resident),
@@ -501,7 +535,7 @@ fn process(out: &mut Exposition, state: &AdminState) {
         ("process_threads", "Threads.", process.threads),
     ] {
         if let Some(value) = value {
-            out.single(name, Kind::Gauge, help, value);
+            out.single(name, MetricType::Gauge, help, value);
         }
     }
 }

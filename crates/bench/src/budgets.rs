@@ -88,18 +88,18 @@ const WORK: [Work; 8] = [
 
 /// A proxy without mediation, an engine, or another build of Busbar.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Kind {
+enum SystemKind {
     Ours,
     Proxy,
     Engine,
 }
 
-fn kind(system: &System) -> Kind {
+fn kind(system: &System) -> SystemKind {
     let can = |name: &str| scenarios::find(name).is_some_and(|scenario| system.can(scenario));
     match system.about.name.as_str() {
-        name if name == "busbar" || system.about.version.starts_with("busbar ") => Kind::Ours,
-        _ if can("CBRProxy") => Kind::Engine,
-        _ => Kind::Proxy,
+        name if name == "busbar" || system.about.version.starts_with("busbar ") => SystemKind::Ours,
+        _ if can("CBRProxy") => SystemKind::Engine,
+        _ => SystemKind::Proxy,
     }
 }
 
@@ -115,9 +115,9 @@ fn grid(
         let able = able(scenario, work.ours);
         for number in able {
             let sizes = match kind(&systems[number]) {
-                Kind::Ours => work.ours,
-                Kind::Proxy => work.proxies,
-                Kind::Engine => work.engines,
+                SystemKind::Ours => work.ours,
+                SystemKind::Proxy => work.proxies,
+                SystemKind::Engine => work.engines,
             };
             pairs.extend(sizes.iter().map(|&size| (size, number, scenario)));
         }
@@ -154,9 +154,9 @@ fn wanted(system: &System, scenario: &Scenario) -> bool {
     let work = WORK.iter().find(|work| work.scenario == scenario.name);
     system.can(scenario)
         && work.is_some_and(|work| match kind(system) {
-            Kind::Ours => true,
-            Kind::Proxy => !work.proxies.is_empty(),
-            Kind::Engine => !work.engines.is_empty(),
+            SystemKind::Ours => true,
+            SystemKind::Proxy => !work.proxies.is_empty(),
+            SystemKind::Engine => !work.engines.is_empty(),
         })
 }
 
@@ -214,7 +214,7 @@ fn ratios(run: &Run, systems: &[System]) -> Vec<Budget> {
         budgets.push(Budget { work, unit, bound, is_least, values, absent });
     };
     for (scenario, name) in [("DirectProxy", "direct proxy"), ("MessageRelayProxy", "message relay")] {
-        for system in systems.iter().filter(|system| kind(system) == Kind::Proxy) {
+        for system in systems.iter().filter(|system| kind(system) == SystemKind::Proxy) {
             let other = &system.about.name;
             let bound = if other == "HAProxy" { 0.82 } else { 0.75 };
             let ratio = |size: usize| Some(ours(scenario, size)? / cpu(run, other, scenario, size)?);
@@ -261,7 +261,7 @@ fn ratios(run: &Run, systems: &[System]) -> Vec<Budget> {
         ("XSLTProxy", "XSLT, request and answer", 100 * KB, 50.0),
         ("SplitAggregateProxy", "split and aggregate", KB, 9.0),
     ];
-    for system in systems.iter().filter(|system| kind(system) == Kind::Engine) {
+    for system in systems.iter().filter(|system| kind(system) == SystemKind::Engine) {
         for (scenario, work, size, bound) in engines {
             let other = &system.about.name;
             let ratio = |size: usize| Some(cpu(run, other, scenario, size)? / ours(scenario, size)?);

@@ -10,7 +10,7 @@ use xml::{Document, NodeId, NodeKind, ParseOptions};
 
 /// An answer as it came in.
 #[derive(Copy, Clone, Debug)]
-pub struct Answer<'a> {
+pub struct ReceivedResponse<'a> {
     /// HTTP status.
     pub status: u16,
     /// Header names and values; names in any case.
@@ -19,7 +19,7 @@ pub struct Answer<'a> {
     pub body: &'a [u8],
 }
 
-impl Answer<'_> {
+impl ReceivedResponse<'_> {
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
     }
@@ -88,13 +88,13 @@ impl std::error::Error for Mismatch {}
 
 impl Expect {
     /// Whether this is the right answer; otherwise what differs, on one line.
-    pub fn check(&self, response: &Answer<'_>) -> Result<(), Mismatch> {
+    pub fn check(&self, response: &ReceivedResponse<'_>) -> Result<(), Mismatch> {
         self.check_head(response)?;
         self.body.check(response.body)
     }
 
     /// Whether status and headers are right; the body is not looked at.
-    pub fn check_head(&self, response: &Answer<'_>) -> Result<(), Mismatch> {
+    pub fn check_head(&self, response: &ReceivedResponse<'_>) -> Result<(), Mismatch> {
         if response.status != self.status {
             let (want, got) = (self.status, response.status);
             return match response.body {
@@ -432,7 +432,7 @@ mod tests {
 
     fn check(body: Entity, got: &str) -> Result<(), String> {
         let expect = Expect { status: 200, content_types: &[], headers: Vec::new(), body };
-        let response = Answer { status: 200, headers: &[], body: got.as_bytes() };
+        let response = ReceivedResponse { status: 200, headers: &[], body: got.as_bytes() };
         expect.check(&response).map_err(|mismatch| mismatch.to_string())
     }
 
@@ -521,7 +521,7 @@ mod tests {
             (201, &right, b"abd", "the bytes differ from byte 2 on (3 bytes instead of 3): d"),
         ];
         for (status, headers, body, want) in cases {
-            let got = expect.check(&Answer { status, headers, body });
+            let got = expect.check(&ReceivedResponse { status, headers, body });
             assert_eq!(got.err().map_or(String::new(), |m| m.to_string()), want);
         }
         let json = Entity::Json(serde_json::json!({"a": 1, "b": [true]}));

@@ -1,6 +1,6 @@
 //! Measures one scenario on one system: a [`Cell`].
 
-use crate::check::{Answer, Expect};
+use crate::check::{Expect, ReceivedResponse};
 use crate::results::Cell;
 use crate::scenarios::{Case, Scenario};
 use crate::systems::{Backend, System};
@@ -56,7 +56,7 @@ fn check_head(expect: &Expect, status: u16, fields: &loadgen::Fields<'_>) -> Res
         fields.iter().map(|(name, value)| (*name, String::from_utf8_lossy(value).into_owned())).collect();
     let headers: Vec<(&str, &str)> = text.iter().map(|(name, value)| (*name, value.as_str())).collect();
     expect
-        .check_head(&Answer { status, headers: &headers, body: b"" })
+        .check_head(&ReceivedResponse { status, headers: &headers, body: b"" })
         .map_err(|mismatch| mismatch.to_string())
 }
 

@@ -6,7 +6,7 @@
 //! whether the backend got what it should have got.
 
 use crate::backend;
-use crate::check::{Answer, AnyOrder, Entity, Expect, Mismatch};
+use crate::check::{AnyOrder, Entity, Expect, Mismatch, ReceivedResponse};
 use crate::messages::{
     APPEND, ORDERS, Order, QUOTES, ROUTE, Schema, Variant, append_message, append_payload, binary_message,
     list_symbol, order_message, orders, payload, quote_list,
@@ -49,7 +49,7 @@ pub struct Case {
 
 impl Case {
     /// Whether this is the right answer; otherwise what differs, on one line.
-    pub fn check(&self, response: &Answer<'_>) -> Result<(), Mismatch> {
+    pub fn check(&self, response: &ReceivedResponse<'_>) -> Result<(), Mismatch> {
         self.expect.check(response)
     }
 }
@@ -506,8 +506,8 @@ mod tests {
     use super::*;
     use crate::backend::{BackendRequest, answer};
 
-    fn echo_of<'a>(case: &'a Case, headers: &'a [(&'a str, &'a str)]) -> Answer<'a> {
-        Answer { status: 200, headers, body: &case.request.body }
+    fn echo_of<'a>(case: &'a Case, headers: &'a [(&'a str, &'a str)]) -> ReceivedResponse<'a> {
+        ReceivedResponse { status: 200, headers, body: &case.request.body }
     }
 
     fn headers(request: &Request) -> Vec<(&str, &str)> {
@@ -558,7 +558,7 @@ mod tests {
                 let headers: Vec<(&str, &str)> =
                     response.headers.iter().map(|(n, v)| (*n, v.as_str())).collect();
                 let body = response.bytes(body).to_vec();
-                case.check(&Answer { status: response.status, headers: &headers, body: &body })
+                case.check(&ReceivedResponse { status: response.status, headers: &headers, body: &body })
             };
             let message = ask(&case.request.body).unwrap_err().to_string();
             assert!(message.contains("status 500 instead of 200"), "{message}");
@@ -581,8 +581,9 @@ mod tests {
             panic!("{:?}", case.expect)
         };
         let headers = [("Content-Type", "text/xml")];
-        let check =
-            |body: &str| case.check(&Answer { status: 200, headers: &headers, body: body.as_bytes() });
+        let check = |body: &str| {
+            case.check(&ReceivedResponse { status: 200, headers: &headers, body: body.as_bytes() })
+        };
         assert_eq!(check(all), Ok(()));
         let start = all.find("<m:getQuoteResponse>").unwrap();
         let end = all.find("</m:getQuoteResponse>").unwrap() + "</m:getQuoteResponse>".len();
@@ -591,8 +592,9 @@ mod tests {
 
         let case = find("CloneAggregate4Proxy").unwrap().case(512);
         let Entity::Payload(four) = &case.expect.body else { panic!("{:?}", case.expect) };
-        let check =
-            |body: &str| case.check(&Answer { status: 200, headers: &headers, body: body.as_bytes() });
+        let check = |body: &str| {
+            case.check(&ReceivedResponse { status: 200, headers: &headers, body: body.as_bytes() })
+        };
         assert_eq!(check(four), Ok(()));
         let at = four.rfind("<m:buyStocks").unwrap();
         assert!(

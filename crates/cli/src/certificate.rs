@@ -15,12 +15,12 @@ use transport::{ClientVerify, ServerTls, ServerTlsParts};
 /// # Errors
 /// The cryptographic library refuses, which it has no reason to.
 pub fn self_signed(http2: bool) -> Result<ServerTls, String> {
-    static MADE: OnceLock<Result<Made, String>> = OnceLock::new();
+    static MADE: OnceLock<Result<SelfSigned, String>> = OnceLock::new();
     let made = MADE.get_or_init(|| {
         tracing::warn!("https uses a certificate made at the start; configure tls.certificate and tls.key");
-        Made::new().map_err(|error| failed(&error))
+        SelfSigned::new().map_err(|error| failed(&error))
     });
-    let Made { certificate, key } = made.as_ref().map_err(String::clone)?;
+    let SelfSigned { certificate, key } = made.as_ref().map_err(String::clone)?;
     let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -34,17 +34,17 @@ pub fn self_signed(http2: bool) -> Result<ServerTls, String> {
 }
 
 /// A certificate, and its key.
-struct Made {
+struct SelfSigned {
     certificate: CertificateDer<'static>,
     key: PrivatePkcs8KeyDer<'static>,
 }
 
-impl Made {
-    fn new() -> Result<Made, rcgen::Error> {
+impl SelfSigned {
+    fn new() -> Result<SelfSigned, rcgen::Error> {
         let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
         let made = rcgen::generate_simple_self_signed(names)?;
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-        Ok(Made { certificate: made.cert.der().clone(), key })
+        Ok(SelfSigned { certificate: made.cert.der().clone(), key })
     }
 }
 

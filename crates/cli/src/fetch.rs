@@ -19,7 +19,7 @@ const LARGEST: usize = 16 << 20;
 pub fn within(
     longest: Duration,
     tls: &Arc<TlsProfiles>,
-) -> impl Fn(&str, &Validators) -> Result<Answer, String> + Send + Sync + use<> {
+) -> impl Fn(&str, &Validators) -> Result<Fetched, String> + Send + Sync + use<> {
     let (tls, silent) = (Arc::clone(tls), Mutex::new(HashSet::new()));
     let until = OnceLock::new();
     move |url: &str, validators: &Validators| {
@@ -59,7 +59,7 @@ pub struct Validators {
 
 /// What a server answers.
 #[derive(Debug)]
-pub enum Answer {
+pub enum Fetched {
     /// The resource. `fresh`: for how long the server says that it stays as it is.
     Content { bytes: Vec<u8>, validators: Validators, fresh: Option<Duration> },
     /// It is the one that was read before.
@@ -78,7 +78,7 @@ fn without_user(url: &str) -> (String, Option<&str>) {
     }
 }
 
-async fn get(url: &str, validators: &Validators, tls: &TlsProfiles) -> Result<Answer, String> {
+async fn get(url: &str, validators: &Validators, tls: &TlsProfiles) -> Result<Fetched, String> {
     let (url, user) = without_user(url);
     let url = parse_url(&url).map_err(|error| error.to_string())?;
     let target = match url.scheme.as_str() {
@@ -118,8 +118,8 @@ async fn get(url: &str, validators: &Validators, tls: &TlsProfiles) -> Result<An
     let fresh = fresh(value("Cache-Control").as_deref());
     match head.status {
         200 => {}
-        304 => return Ok(Answer::Unchanged { fresh }),
-        404 | 410 => return Ok(Answer::Gone(head.status)),
+        304 => return Ok(Fetched::Unchanged { fresh }),
+        404 | 410 => return Ok(Fetched::Gone(head.status)),
         other => return Err(format!("the answer was {other}")),
     }
     let validators = Validators { tag: value("ETag"), modified: value("Last-Modified") };
@@ -127,7 +127,7 @@ async fn get(url: &str, validators: &Validators, tls: &TlsProfiles) -> Result<An
     let limits = PayloadLimits { held: LARGEST, ..PayloadLimits::default() };
     payload.buffer(&limits).await.map_err(|error| error.to_string())?;
     let bytes = payload.bytes().map(|bytes| bytes.to_vec()).unwrap_or_default();
-    Ok(Answer::Content { bytes, validators, fresh })
+    Ok(Fetched::Content { bytes, validators, fresh })
 }
 
 /// `max-age` of `Cache-Control`, if it is positive.

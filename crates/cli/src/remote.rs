@@ -4,7 +4,7 @@
 //! tells the server whether the resource is another one by now, and a resource that cannot be read stays as it was. What a message
 //! names first is read by that thread as well, and is not there until it has been read.
 
-use crate::fetch::{Answer, DEADLINE, Validators, within};
+use crate::fetch::{DEADLINE, Fetched, Validators, within};
 use config::Fetch;
 use flow::lock;
 use flow::services::TlsProfiles;
@@ -23,7 +23,7 @@ const SHORTEST: Duration = Duration::from_secs(1);
 const ROUND: Duration = Duration::from_secs(20);
 
 /// Asks a server.
-pub type Ask = dyn Fn(&str, &Validators) -> Result<Answer, String> + Send + Sync;
+pub type Ask = dyn Fn(&str, &Validators) -> Result<Fetched, String> + Send + Sync;
 
 /// All that was read, for the process.
 static READ: Resources = Resources { cache: Mutex::new(None), wake: Condvar::new() };
@@ -74,9 +74,9 @@ pub fn fetch(tls: &Arc<TlsProfiles>) -> Fetch {
     let ask = Arc::new(within(DEADLINE, tls));
     let kept = OfLoad::new(Arc::clone(&ask) as Arc<Ask>, tls);
     let once = move |url: &str| match ask(url, &Validators::default())? {
-        Answer::Content { bytes, .. } => Ok(bytes),
-        Answer::Unchanged { .. } => Err("the answer was 304".to_owned()),
-        Answer::Gone(status) => Err(format!("the answer was {status}")),
+        Fetched::Content { bytes, .. } => Ok(bytes),
+        Fetched::Unchanged { .. } => Err("the answer was 304".to_owned()),
+        Fetched::Gone(status) => Err(format!("the answer was {status}")),
     };
     Fetch { once: Arc::new(once), kept: Some(Arc::new(kept)) }
 }
@@ -161,21 +161,21 @@ impl Cache {
     }
 
     /// Stores an answer; whether a resource that the configuration was compiled with has changed.
-    fn take(&mut self, url: &str, answer: Result<Answer, String>) -> bool {
+    fn take(&mut self, url: &str, answer: Result<Fetched, String>) -> bool {
         let Some(resource) = self.resources.get_mut(url) else { return false };
         let before = resource.size();
         let mut lease = resource.cachable;
         let state = match answer {
-            Ok(Answer::Content { bytes, validators, fresh }) => {
+            Ok(Fetched::Content { bytes, validators, fresh }) => {
                 resource.validators = validators;
                 lease = fresh.or(lease);
                 Ok(Some(Some(Arc::from(bytes))))
             }
-            Ok(Answer::Unchanged { fresh }) => {
+            Ok(Fetched::Unchanged { fresh }) => {
                 lease = fresh.or(lease);
                 Ok(None)
             }
-            Ok(Answer::Gone(_)) => {
+            Ok(Fetched::Gone(_)) => {
                 resource.validators = Validators::default();
                 Ok(Some(None))
             }
@@ -290,9 +290,9 @@ impl Resources {
 mod tests {
     use super::*;
 
-    fn content(text: &str) -> Result<Answer, String> {
+    fn content(text: &str) -> Result<Fetched, String> {
         let validators = Validators { tag: Some(text.to_owned()), modified: None };
-        Ok(Answer::Content { bytes: text.as_bytes().to_vec(), validators, fresh: None })
+        Ok(Fetched::Content { bytes: text.as_bytes().to_vec(), validators, fresh: None })
     }
 
     /// What fails leaves what was, what is gone does not; what was named by messages only changes no configuration.
@@ -307,12 +307,12 @@ mod tests {
         for (answer, is_other, then) in [
             (Err("refused".to_owned()), false, Some("(refused)")),
             (content("one"), true, Some("one")),
-            (Ok(Answer::Unchanged { fresh: None }), false, Some("one")),
+            (Ok(Fetched::Unchanged { fresh: None }), false, Some("one")),
             (content("one"), false, Some("one")),
             (Err("refused".to_owned()), false, Some("one")),
             (Err("refused".to_owned()), false, Some("one")),
             (content("three"), true, Some("three")),
-            (Ok(Answer::Gone(404)), true, None),
+            (Ok(Fetched::Gone(404)), true, None),
             (Err("refused".to_owned()), false, None),
             (content("four"), true, Some("four")),
         ] {

@@ -682,9 +682,9 @@ fn names_of(section: &str) -> &'static [&'static str] {
 /// The names of the settings of a section.
 fn names<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     /// Collects the names of the fields that a struct asks for, and gives it no values.
-    struct Asked<'a>(&'a mut &'static [&'static str]);
+    struct FieldNames<'a>(&'a mut &'static [&'static str]);
 
-    impl<'de> serde::Deserializer<'de> for Asked<'_> {
+    impl<'de> serde::Deserializer<'de> for FieldNames<'_> {
         type Error = serde::de::value::Error;
 
         fn deserialize_struct<V: serde::de::Visitor<'de>>(
@@ -707,7 +707,7 @@ fn names<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
         }
     }
     let mut fields: &'static [&'static str] = &[];
-    let _ = T::deserialize(Asked(&mut fields));
+    let _ = T::deserialize(FieldNames(&mut fields));
     fields
 }
 

@@ -34,7 +34,7 @@ struct Decided {
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct Kept {
+struct SavedState {
     version: u32,
     artifacts: Vec<Artifact>,
     /// The endpoints that are off.
@@ -72,10 +72,10 @@ impl Switches {
         };
         let file = file.map(Path::to_path_buf).or_else(given).filter(|file| !file.as_os_str().is_empty());
         let file = file.map(|file| resolved(&file));
-        let kept = file.as_deref().map_or_else(|| Ok(Kept::default()), read);
+        let kept = file.as_deref().map_or_else(|| Ok(SavedState::default()), read);
         let kept = kept.unwrap_or_else(|why| {
             tracing::error!(target: "busbar::start", "who was started and stopped before is not known: {why}");
-            Kept::default()
+            SavedState::default()
         });
         let mut decided = Decided::default();
         for artifact in kept.artifacts {
@@ -139,7 +139,7 @@ impl Switches {
             name: identity.artifact.to_string(),
             part: identity.part.to_string(),
         };
-        let kept = Kept {
+        let kept = SavedState {
             version: VERSION,
             artifacts: decided.artifacts.iter().filter_map(artifact).collect(),
             endpoints: decided.endpoints.iter().map(endpoint).collect(),
@@ -210,14 +210,15 @@ fn check(file: &Path) -> Result<(), String> {
     }
 }
 
-fn read(file: &Path) -> Result<Kept, String> {
+fn read(file: &Path) -> Result<SavedState, String> {
     check(file)?;
     let text = match std::fs::read_to_string(file) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Kept::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(SavedState::default()),
         Err(error) => return Err(format!("`{}` cannot be read: {error}", file.display())),
     };
-    let kept: Kept = serde_json::from_str(&text).map_err(|error| format!("`{}`: {error}", file.display()))?;
+    let kept: SavedState =
+        serde_json::from_str(&text).map_err(|error| format!("`{}`: {error}", file.display()))?;
     match kept.version {
         VERSION => Ok(kept),
         other => Err(format!("`{}` has the version {other}; expected {VERSION}", file.display())),
@@ -225,7 +226,7 @@ fn read(file: &Path) -> Result<Kept, String> {
 }
 
 /// In one step: a process that ends in the middle leaves the file as it was.
-fn write(file: &Path, kept: &Kept) -> std::io::Result<()> {
+fn write(file: &Path, kept: &SavedState) -> std::io::Result<()> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let beside = file.with_file_name(format!(".{name}.new"));
     let written = (|| {

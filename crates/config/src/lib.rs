@@ -53,5 +53,5 @@ pub use parameter::{Parameter, ParameterValue};
 pub use parse::parse;
 pub use past::{ArtifactText, PastConfiguration};
 pub use properties::properties;
-pub use resources::{Found, RegistryLimits};
+pub use resources::{RegistryLimits, ResourceContent};
 pub use value::{Expression, Key, Spanned, Value};

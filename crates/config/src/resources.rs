@@ -33,7 +33,7 @@ impl Default for RegistryLimits {
 
 /// The content of a key.
 #[derive(Debug)]
-pub struct Found {
+pub struct ResourceContent {
     /// The content.
     pub bytes: Arc<[u8]>,
     /// Why the last content is served: its file cannot be read any more. Given once, until it can be read again.
@@ -43,7 +43,7 @@ pub struct Found {
 /// The cache of what was read, by key.
 #[derive(Default)]
 pub(crate) struct Resources {
-    cache: Mutex<Known>,
+    cache: Mutex<ResourceCache>,
     /// One writes at a time: properties are read, changed and written again, and files are counted.
     writing: Mutex<Option<Count>>,
     /// What was written, by its path below the root. Shared with the registries of later configurations: messages in
@@ -58,12 +58,12 @@ struct Count {
 }
 
 #[derive(Default)]
-struct Known {
-    resources: HashMap<String, Kept>,
+struct ResourceCache {
+    resources: HashMap<String, CachedResource>,
     bytes: usize,
 }
 
-struct Kept {
+struct CachedResource {
     bytes: Arc<[u8]>,
     stamp: Stamp,
     /// When its file was checked; `None`: it comes from the configuration before, and was not checked since.
@@ -97,7 +97,7 @@ impl Resources {
         key: &str,
         fresh: Option<Duration>,
         path: impl FnOnce() -> io::Result<Option<PathBuf>>,
-    ) -> io::Result<Option<Found>> {
+    ) -> io::Result<Option<ResourceContent>> {
         let cached = lock(&self.cache)
             .resources
             .get(key)
@@ -105,7 +105,7 @@ impl Resources {
         if let Some((bytes, _, looked)) = &cached
             && looked.is_some_and(|looked| fresh.is_none_or(|fresh| looked.elapsed() < fresh))
         {
-            return Ok(Some(Found { bytes: Arc::clone(bytes), stale: None }));
+            return Ok(Some(ResourceContent { bytes: Arc::clone(bytes), stale: None }));
         }
         let read = || -> io::Result<Option<(Arc<[u8]>, Stamp)>> {
             let Some(path) = path()?.filter(|path| path.is_file()) else { return Ok(None) };
@@ -118,10 +118,14 @@ impl Resources {
         };
         match (read(), &cached) {
             (Ok(Some((bytes, stamp))), _) => {
-                let kept =
-                    Kept { bytes: Arc::clone(&bytes), stamp, looked: Some(Instant::now()), stale: false };
+                let kept = CachedResource {
+                    bytes: Arc::clone(&bytes),
+                    stamp,
+                    looked: Some(Instant::now()),
+                    stale: false,
+                };
                 lock(&self.cache).keep(key, kept);
-                Ok(Some(Found { bytes, stale: None }))
+                Ok(Some(ResourceContent { bytes, stale: None }))
             }
             (Ok(None), _) => {
                 self.forget(key);
@@ -133,7 +137,7 @@ impl Resources {
                     .resources
                     .get_mut(key)
                     .is_some_and(|resource| std::mem::replace(&mut resource.stale, true));
-                Ok(Some(Found { bytes: Arc::clone(bytes), stale: (!was_stale).then_some(error) }))
+                Ok(Some(ResourceContent { bytes: Arc::clone(bytes), stale: (!was_stale).then_some(error) }))
             }
             (Err(error), None) => Err(error),
         }
@@ -142,7 +146,8 @@ impl Resources {
     /// Caches the content of a key on another server.
     pub(crate) fn note(&self, key: &str, bytes: &Arc<[u8]>) {
         let stamp = Stamp { modified: None, length: bytes.len() as u64 };
-        let kept = Kept { bytes: Arc::clone(bytes), stamp, looked: Some(Instant::now()), stale: false };
+        let kept =
+            CachedResource { bytes: Arc::clone(bytes), stamp, looked: Some(Instant::now()), stale: false };
         lock(&self.cache).keep(key, kept);
     }
 
@@ -161,9 +166,9 @@ impl Resources {
     /// Resources of the same root, after a reload: what flows wrote keeps counting as that, and each file is checked once more. If it
     /// has become unreadable, its last content stays in use.
     pub(crate) fn after(before: &Resources) -> Resources {
-        let mut cache = Known::default();
+        let mut cache = ResourceCache::default();
         for (key, resource) in &lock(&before.cache).resources {
-            let kept = Kept {
+            let kept = CachedResource {
                 bytes: Arc::clone(&resource.bytes),
                 stamp: resource.stamp,
                 looked: None,
@@ -249,7 +254,7 @@ impl Resources {
             lock(&self.written).insert(relative.trim_start_matches('/').to_owned());
         }
         // The same file may be cached under other keys too.
-        *lock(&self.cache) = Known::default();
+        *lock(&self.cache) = ResourceCache::default();
         written
     }
 }
@@ -295,13 +300,13 @@ fn refused(why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, why.to_owned())
 }
 
-impl Known {
-    fn keep(&mut self, key: &str, resource: Kept) {
+impl ResourceCache {
+    fn keep(&mut self, key: &str, resource: CachedResource) {
         if resource.bytes.len() > MAX_BYTES {
             return;
         }
         if self.resources.len() >= MAX_COUNT || self.bytes + resource.bytes.len() > MAX_BYTES {
-            *self = Known::default();
+            *self = ResourceCache::default();
         }
         self.bytes += resource.bytes.len();
         if let Some(old) = self.resources.insert(key.to_owned(), resource) {
@@ -414,8 +419,8 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let mut cache = Known::default();
-        let resource = |size: usize| Kept {
+        let mut cache = ResourceCache::default();
+        let resource = |size: usize| CachedResource {
             bytes: vec![0; size].into(),
             stamp: Stamp { modified: None, length: 0 },
             looked: Some(Instant::now()),

@@ -307,7 +307,7 @@ impl Table {
 
 /// The result of a conversion.
 struct Converted {
-    kind: Kind,
+    kind: DataFormat,
     bytes: Vec<u8>,
     /// Counts the bytes of memory until the message has ended.
     held: Held,
@@ -316,14 +316,14 @@ struct Converted {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum DataFormat {
     Json,
     Xml,
     Csv,
 }
 
 impl Converted {
-    fn new(kind: Kind) -> Converted {
+    fn new(kind: DataFormat) -> Converted {
         Converted { kind, bytes: Vec::new(), held: Held::NONE, cells: 0 }
     }
 
@@ -340,14 +340,14 @@ impl Converted {
     /// The payload of a variable, and the memory that it holds.
     fn value(&self) -> Result<(Json, Held), Fault> {
         let more = match self.kind {
-            Kind::Json => self.cells.saturating_mul(MEMBER),
-            Kind::Xml | Kind::Csv => 0,
+            DataFormat::Json => self.cells.saturating_mul(MEMBER),
+            DataFormat::Xml | DataFormat::Csv => 0,
         };
         let held = memory::try_hold(self.bytes.len().saturating_add(more)).map_err(PayloadError::Shortage)?;
         let value = match self.kind {
-            Kind::Json => serde_json::from_slice(&self.bytes)
+            DataFormat::Json => serde_json::from_slice(&self.bytes)
                 .map_err(|why| Fault::new(format!("the result is not JSON: {why}")))?,
-            Kind::Xml | Kind::Csv => Json::from(self.text()),
+            DataFormat::Xml | DataFormat::Csv => Json::from(self.text()),
         };
         Ok((value, held))
     }
@@ -355,14 +355,14 @@ impl Converted {
     fn into_body(mut self, context: &mut Context) {
         self.bytes.shrink_to_fit();
         let content_type = match self.kind {
-            Kind::Json => "application/json",
-            Kind::Xml => "application/xml",
-            Kind::Csv => "text/csv",
+            DataFormat::Json => "application/json",
+            DataFormat::Xml => "application/xml",
+            DataFormat::Csv => "text/csv",
         };
         let reading = Reading::of(Some(content_type), None, context.is_rest());
         match self.kind {
-            Kind::Xml => context.payload.set_made(self.bytes, reading),
-            Kind::Json | Kind::Csv => context.payload.set_bytes(self.bytes, reading),
+            DataFormat::Xml => context.payload.set_made(self.bytes, reading),
+            DataFormat::Json | DataFormat::Csv => context.payload.set_bytes(self.bytes, reading),
         }
         context.set_axis2("messageType", Value::from(content_type));
         context.hold(Arc::new(self.held));
@@ -436,7 +436,7 @@ impl Conversion {
         let empty = self.parameters.text("csvEmptyValues", context)?.unwrap_or_default();
         let empty: &[u8] = if empty.eq_ignore_ascii_case("empty") { b"\"\"" } else { b"null" };
         let root = self.parameters.text("rootJsonKey", context)?;
-        let mut made = Converted::new(Kind::Json);
+        let mut made = Converted::new(DataFormat::Json);
         if let Some(root) = &root {
             made.bytes.push(b'{');
             written_json(root, &mut made.bytes);
@@ -489,7 +489,7 @@ impl Conversion {
         };
         let (root, root_end) = tag("rootElement", "root")?;
         let (group, group_end) = tag("groupElement", "group")?;
-        let mut made = Converted::new(Kind::Xml);
+        let mut made = Converted::new(DataFormat::Xml);
         let mut widest = 0;
         made.bytes.extend_from_slice(format!("<{root}>").as_bytes());
         table.each_cells(|cells| {
@@ -776,7 +776,7 @@ impl Output {
         let bytes = writer.into_inner().map_err(|why| {
             Fault::new(format!("{operation}: the CSV cannot be written")).because(why.to_string())
         })?;
-        Ok(Converted { bytes, held, ..Converted::new(Kind::Csv) })
+        Ok(Converted { bytes, held, ..Converted::new(DataFormat::Csv) })
     }
 
     fn wrong(&self, why: String) -> Fault {

@@ -80,7 +80,7 @@ impl Argument {
 
 /// The form of a reply.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Answer {
+enum ReplyForm {
     /// A text, a number or a list.
     Plain,
     /// 0 or 1.
@@ -93,7 +93,7 @@ struct Command {
     name: &'static str,
     verb: &'static str,
     arguments: &'static [Argument],
-    reply: Answer,
+    reply: ReplyForm,
 }
 
 macro_rules! commands {
@@ -108,7 +108,7 @@ macro_rules! commands {
             name: $name,
             verb: $verb,
             arguments: &[$(Argument::$kind($parameter)),*],
-            reply: Answer::$reply,
+            reply: ReplyForm::$reply,
         }),*];
     };
 }
@@ -222,7 +222,7 @@ const GREETINGS: usize = 256 << 10;
 struct Server {
     /// The address; some nodes of a cluster, or the sentinels.
     nodes: Vec<(String, u16)>,
-    kind: Kind,
+    kind: Topology,
     secure: bool,
     database: i64,
     user: Option<String>,
@@ -234,7 +234,7 @@ struct Server {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Kind {
+enum Topology {
     Single,
     Cluster,
     /// The name of the master, for sentinels.
@@ -343,7 +343,7 @@ impl Connection {
         let pool = Limits { most, idle: most, wait: WAIT, keep: KEEP };
         let mut server = Server {
             nodes: Vec::new(),
-            kind: Kind::Single,
+            kind: Topology::Single,
             secure,
             database,
             user: None,
@@ -392,11 +392,11 @@ impl Connection {
             }
         };
         if cluster {
-            server.kind = Kind::Cluster;
+            server.kind = Topology::Cluster;
             server.nodes = nodes(text("clusterNodes")?, "clusterNodes", 6379)?;
         } else if sentinel {
             let master = text("masterName")?.ok_or_else(|| wrong("there is no `masterName`".to_owned()))?;
-            server.kind = Kind::Sentinel(master);
+            server.kind = Topology::Sentinel(master);
             server.nodes = nodes(text("sentinels")?, "sentinels", 26379)?;
             server.password = text("masterPassword")?.or(server.password);
         } else {
@@ -429,7 +429,7 @@ impl Server {
             // As the server sends it: the code, then the text.
             (_, Some(code)) => {
                 let hint = match (code, &self.kind) {
-                    ("MOVED" | "ASK", Kind::Single | Kind::Sentinel(_)) => {
+                    ("MOVED" | "ASK", Topology::Single | Topology::Sentinel(_)) => {
                         " (a node of a cluster: redisClusterEnabled is not true)"
                     }
                     _ => "",
@@ -445,12 +445,12 @@ impl Server {
     async fn open(&self, services: &Services) -> Result<Conversation, Failure> {
         let opening = async {
             match &self.kind {
-                Kind::Cluster => self.cluster().await,
-                Kind::Single => {
+                Topology::Cluster => self.cluster().await,
+                Topology::Single => {
                     let (host, port) = self.nodes.first().cloned().unwrap_or_default();
                     self.single(&host, port, self.settings(), services).await
                 }
-                Kind::Sentinel(master) => {
+                Topology::Sentinel(master) => {
                     let mut last = Failure::new(CONNECTION, "there is no sentinel");
                     for (host, port) in &self.nodes {
                         match self.ask_sentinel(host, *port, master, services).await {
@@ -674,12 +674,12 @@ impl Operation {
         };
         match (self.command.reply, json_of(reply)) {
             (_, Json::Null) => Err(Failure::new(NOTHING, "there is no such value")),
-            (Answer::Truth, output) => match output.as_str() {
+            (ReplyForm::Truth, output) => match output.as_str() {
                 Some("0" | "false") => Ok(Json::from("false")),
                 Some("1" | "true") => Ok(Json::from("true")),
                 _ => Err(odd("0 or 1")),
             },
-            (Answer::Pairs, Json::Array(items)) => {
+            (ReplyForm::Pairs, Json::Array(items)) => {
                 let mut map = Map::new();
                 let mut items = items.into_iter();
                 while let Some(name) = items.next() {
@@ -690,7 +690,7 @@ impl Operation {
                 }
                 Ok(Json::Object(map))
             }
-            (Answer::Pairs, _) => Err(odd("a list of names and values")),
+            (ReplyForm::Pairs, _) => Err(odd("a list of names and values")),
             (_, output) => Ok(output),
         }
     }

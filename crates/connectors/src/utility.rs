@@ -51,7 +51,7 @@ const ALGORITHMS: [&str; 5] = ["HMACSHA1", "HMACSHA256", "HMACSHA384", "HMACSHA5
 const PAYLOADS: [&str; 2] = ["Body", "Custom Payload"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
+enum UtilityOperation {
     Length,
     LowerCase,
     UpperCase,
@@ -63,25 +63,25 @@ enum What {
     Verify,
 }
 
-impl What {
+impl UtilityOperation {
     /// The property of the result, where none is named.
     fn target(self) -> &'static str {
         match self {
-            What::Length => "length",
-            What::LowerCase => "lower",
-            What::UpperCase => "upper",
-            What::Regex => "match",
-            What::Uuid => "uuid",
-            What::Date => "date",
-            What::Random => "random",
-            What::Generate => "sign",
-            What::Verify => "verify",
+            UtilityOperation::Length => "length",
+            UtilityOperation::LowerCase => "lower",
+            UtilityOperation::UpperCase => "upper",
+            UtilityOperation::Regex => "match",
+            UtilityOperation::Uuid => "uuid",
+            UtilityOperation::Date => "date",
+            UtilityOperation::Random => "random",
+            UtilityOperation::Generate => "sign",
+            UtilityOperation::Verify => "verify",
         }
     }
 }
 
 struct Operation {
-    action: What,
+    action: UtilityOperation,
     parameters: Parameters,
 }
 
@@ -92,15 +92,15 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     };
     let parameters = Parameters::compile(element, form, compiler)?;
     let action = match element.local().rsplit('.').next() {
-        Some("Length") => What::Length,
-        Some("LowerCase") => What::LowerCase,
-        Some("UpperCase") => What::UpperCase,
-        Some("RegexMatcher") => What::Regex,
-        Some("UUID") => What::Uuid,
-        Some("GetDate") => What::Date,
-        Some("GetRandomInt") => What::Random,
-        Some("Generate") => What::Generate,
-        _ => What::Verify,
+        Some("Length") => UtilityOperation::Length,
+        Some("LowerCase") => UtilityOperation::LowerCase,
+        Some("UpperCase") => UtilityOperation::UpperCase,
+        Some("RegexMatcher") => UtilityOperation::Regex,
+        Some("UUID") => UtilityOperation::Uuid,
+        Some("GetDate") => UtilityOperation::Date,
+        Some("GetRandomInt") => UtilityOperation::Random,
+        Some("Generate") => UtilityOperation::Generate,
+        _ => UtilityOperation::Verify,
     };
     parameters.check_word("algorithm", &ALGORITHMS, element, compiler);
     parameters.check_word("payload", &PAYLOADS, element, compiler);
@@ -111,9 +111,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         });
     }
     let needed: &[&str] = match action {
-        What::Regex => &["regex"],
-        What::Generate => &["secret"],
-        What::Verify => &["secret", "signature"],
+        UtilityOperation::Regex => &["regex"],
+        UtilityOperation::Generate => &["secret"],
+        UtilityOperation::Verify => &["secret", "signature"],
         _ => &[],
     };
     parameters.check_given(needed, element, compiler);
@@ -143,10 +143,10 @@ impl Operation {
         };
         Ok(match self.action {
             // Counts UTF-16 units, as Java does.
-            What::Length => input(context)?.encode_utf16().count().to_string(),
-            What::LowerCase => input(context)?.to_lowercase(),
-            What::UpperCase => input(context)?.to_uppercase(),
-            What::Regex => {
+            UtilityOperation::Length => input(context)?.encode_utf16().count().to_string(),
+            UtilityOperation::LowerCase => input(context)?.to_lowercase(),
+            UtilityOperation::UpperCase => input(context)?.to_uppercase(),
+            UtilityOperation::Regex => {
                 let text = parameters
                     .text("regex", context)?
                     .ok_or_else(|| wrong("`regex` is not given".to_owned()))?;
@@ -154,7 +154,7 @@ impl Operation {
                 let input = input(context)?;
                 pattern.matches(&input).map_err(|stop| wrong(stop.to_string()))?.to_string()
             }
-            What::Uuid => {
+            UtilityOperation::Uuid => {
                 let mut bytes: [u8; 16] = random()?;
                 bytes[6] = bytes[6] & 0x0F | 0x40;
                 bytes[8] = bytes[8] & 0x3F | 0x80;
@@ -162,7 +162,7 @@ impl Operation {
                 let parts = [&text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]];
                 parts.join("-")
             }
-            What::Date => {
+            UtilityOperation::Date => {
                 let format =
                     parameters.text("format", context)?.unwrap_or_else(|| "yyyy-MM-dd HH:mm:ss".to_owned());
                 let pattern =
@@ -171,7 +171,7 @@ impl Operation {
                 let moment = Moment::of(i64::try_from(now.as_millis()).unwrap_or_default()).map_err(wrong)?;
                 pattern.format(&moment).map_err(wrong)?
             }
-            What::Random => {
+            UtilityOperation::Random => {
                 let mut bound = |name: &str, default: i64| -> Result<i64, Fault> {
                     let Some(text) = parameters.text(name, context)? else { return Ok(default) };
                     text.parse().map_err(|_| wrong(format!("`{name}` is not a whole number: {text}")))
@@ -185,8 +185,8 @@ impl Operation {
                 let offset = u128::from_le_bytes(random()?) % count;
                 (i128::from(from) + i128::try_from(offset).unwrap_or_default()).to_string()
             }
-            What::Generate => hex(&self.signature(context)?),
-            What::Verify => {
+            UtilityOperation::Generate => hex(&self.signature(context)?),
+            UtilityOperation::Verify => {
                 let text = parameters.text("signature", context)?;
                 let text = text.ok_or_else(|| wrong("`signature` is not given".to_owned()))?;
                 let signature = hex(&self.signature(context)?);
@@ -264,7 +264,7 @@ fn hex(bytes: &[u8]) -> String {
 
 impl Mediator for Operation {
     fn need(&self) -> Need {
-        let signs = matches!(self.action, What::Generate | What::Verify);
+        let signs = matches!(self.action, UtilityOperation::Generate | UtilityOperation::Verify);
         let need = if signs && !self.parameters.is_literally("payload", "Custom Payload") {
             Need::Whole
         } else {

@@ -88,13 +88,13 @@ The step waits without holding a worker.",
 struct DataServiceCall {
     service: String,
     /// `None`: the body.
-    operations: Option<(Kind, Vec<Operation>)>,
+    operations: Option<(RequestForm, Vec<Operation>)>,
     /// `None`: the body.
     property: Option<KeyValue>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum RequestForm {
     Single,
     Batch,
     Box,
@@ -140,13 +140,13 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             return None;
         };
         let kind = match &*word("operations", "single") {
-            "batch" => Kind::Batch,
-            "request-box" => Kind::Box,
-            _ => Kind::Single,
+            "batch" => RequestForm::Batch,
+            "request-box" => RequestForm::Box,
+            _ => RequestForm::Single,
         };
         let mut all = Vec::new();
         collect(list, name, &mut all, compiler)?;
-        let is_one = kind != Kind::Single || all.len() == 1;
+        let is_one = kind != RequestForm::Single || all.len() == 1;
         if all.is_empty() || !is_one {
             let message = format!("`operations` has {} operations", all.len());
             compiler.error(
@@ -254,10 +254,10 @@ impl DataServiceCall {
             ));
         }
         Ok(match (kind, all.first().map(|(at, _)| *at)) {
-            (Kind::Batch, Some(at)) if all.iter().all(|(number, _)| *number == at) => {
+            (RequestForm::Batch, Some(at)) if all.iter().all(|(number, _)| *number == at) => {
                 Ask::Batch(at, all.into_iter().map(|(_, givens)| givens).collect())
             }
-            (Kind::Single, Some(_)) if all.len() == 1 => {
+            (RequestForm::Single, Some(_)) if all.len() == 1 => {
                 let (at, givens) = all.swap_remove(0);
                 Ask::One(at, givens)
             }

@@ -2,7 +2,7 @@
 
 use crate::output::{Form, escape};
 use crate::plan::Service;
-use crate::value::{Given, Givens};
+use crate::value::{Givens, RequestValue};
 use message::SoapVersion;
 use std::fmt::Write;
 
@@ -69,8 +69,8 @@ impl Trouble {
             for (name, value) in all {
                 let separator = if text.len() > 1 { ", " } else { "" };
                 let _ = match value {
-                    Given::One(value) => write!(text, "{separator}{name}={}", shown(value.as_deref())),
-                    Given::Many(values) => {
+                    RequestValue::One(value) => write!(text, "{separator}{name}={}", shown(value.as_deref())),
+                    RequestValue::Many(values) => {
                         let values: Vec<_> = values.iter().map(|value| shown(value.as_deref())).collect();
                         write!(text, "{separator}{name}=[{}]", values.join(", "))
                     }

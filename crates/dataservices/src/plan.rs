@@ -1,7 +1,7 @@
 //! A data service ready to run: immutable, made by `compile`.
 
 use crate::output::Type;
-use crate::value::{Check, Given};
+use crate::value::{Check, RequestValue};
 use config::DataDirection;
 use sql::{Dialect, Fill, Kind, Named, Pool, Statement};
 use std::collections::HashMap;
@@ -105,7 +105,7 @@ pub(crate) struct Parameter {
     pub direction: DataDirection,
     pub is_array: bool,
     /// The value where a request has none.
-    pub default: Option<Given>,
+    pub default: Option<RequestValue>,
     pub optional: bool,
     pub checks: Vec<Check>,
 }

@@ -3,7 +3,7 @@
 
 use crate::fault::{Trouble, code};
 use crate::plan::{Operation, Segment, Service};
-use crate::value::{Given, Givens};
+use crate::value::{Givens, RequestValue};
 use flow::{Client, Context, Fault};
 use message::{Envelope, Kind, PayloadError};
 use serde_json::{Map, Value};
@@ -52,11 +52,11 @@ const SESSIONS: [&str; 3] = ["begin_boxcar", "end_boxcar", "abort_boxcar"];
 
 pub(crate) fn add(givens: &mut Givens, name: &str, value: Option<String>) {
     match givens.get_mut(&name.to_ascii_lowercase()) {
-        None => _ = givens.insert(name.to_ascii_lowercase(), Given::One(value)),
-        Some(Given::Many(all)) => all.push(value),
+        None => _ = givens.insert(name.to_ascii_lowercase(), RequestValue::One(value)),
+        Some(RequestValue::Many(all)) => all.push(value),
         Some(given) => {
-            let first = std::mem::replace(given, Given::Many(Vec::new()));
-            if let (Given::One(first), Given::Many(all)) = (first, given) {
+            let first = std::mem::replace(given, RequestValue::Many(Vec::new()));
+            if let (RequestValue::One(first), RequestValue::Many(all)) = (first, given) {
                 all.extend([first, value]);
             }
         }
@@ -100,7 +100,7 @@ pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<As
     let (at, batch) = match resource {
         Some((at, variables, batch)) => {
             for (name, value) in variables {
-                outside.insert(name.to_ascii_lowercase(), Given::One(Some(value)));
+                outside.insert(name.to_ascii_lowercase(), RequestValue::One(Some(value)));
             }
             (Some(at), batch)
         }
@@ -323,8 +323,8 @@ fn members(object: &Map<String, Value>) -> Givens {
     let mut all = Givens::new();
     for (name, value) in object {
         let given = match value {
-            Value::Array(values) => Given::Many(values.iter().map(text).collect()),
-            other => Given::One(text(other)),
+            Value::Array(values) => RequestValue::Many(values.iter().map(text).collect()),
+            other => RequestValue::One(text(other)),
         };
         all.insert(name.to_ascii_lowercase(), given);
     }

@@ -8,7 +8,7 @@ use crate::plan::{
 use crate::rdf::Template;
 use crate::request::Ask;
 use crate::table;
-use crate::value::{self, Given, Givens};
+use crate::value::{self, Givens, RequestValue};
 use config::DataDirection;
 use sql::{Columns, Error, Kind, Lease, Parameter, Pool, Reason, Row, Sink, Statement, Value};
 use std::borrow::Cow;
@@ -90,16 +90,16 @@ struct Scope<'a> {
 
 impl Scope<'_> {
     /// A column as a value of a request.
-    fn column(&self, name: &str) -> Option<Given> {
+    fn column(&self, name: &str) -> Option<RequestValue> {
         let row = self.row?;
         let at = place(&row.columns, name, self.numbers)?;
-        Some(Given::One(row.values.get(at).and_then(value::text).map(Cow::into_owned)))
+        Some(RequestValue::One(row.values.get(at).and_then(value::text).map(Cow::into_owned)))
     }
 
     /// As in WSO2, a column may stand for a parameter and the other way round.
-    fn value(&self, source: &Source) -> Option<Given> {
+    fn value(&self, source: &Source) -> Option<RequestValue> {
         match source {
-            Source::Constant(text) => Some(Given::One(Some(text.clone()))),
+            Source::Constant(text) => Some(RequestValue::One(Some(text.clone()))),
             Source::Reference(_) => None,
             Source::Column(name) => self.column(name).or_else(|| self.parameters.get(name).cloned()),
             Source::Parameter(name) => self.parameters.get(name).cloned().or_else(|| self.column(name)),
@@ -234,14 +234,17 @@ impl Run {
                 None => None,
             };
             // An empty list of JSON is no element in XML, so that nothing is given.
-            let is_nothing = |given: &Given| matches!(given, Given::Many(values) if values.is_empty());
+            let is_nothing =
+                |given: &RequestValue| matches!(given, RequestValue::Many(values) if values.is_empty());
             let given = given
                 .filter(|given| parameter.is_array || !is_nothing(given))
                 .or_else(|| self.exports.get(&parameter.name).cloned())
                 .or_else(|| parameter.default.clone());
             let given = match given {
                 Some(given) => given,
-                None if parameter.optional || parameter.direction == DataDirection::Out => Given::One(None),
+                None if parameter.optional || parameter.direction == DataDirection::Out => {
+                    RequestValue::One(None)
+                }
                 None => {
                     let name = match with {
                         Some((_, Source::Parameter(name) | Source::Column(name))) => name,
@@ -254,9 +257,9 @@ impl Run {
                 }
             };
             let given = match given {
-                Given::One(value) if parameter.is_array => Given::Many(vec![value]),
-                Given::Many(values) if !parameter.is_array => match <[_; 1]>::try_from(values) {
-                    Ok([value]) => Given::One(value),
+                RequestValue::One(value) if parameter.is_array => RequestValue::Many(vec![value]),
+                RequestValue::Many(values) if !parameter.is_array => match <[_; 1]>::try_from(values) {
+                    Ok([value]) => RequestValue::One(value),
                     Err(_) => {
                         return Err(invalid(&parameter.name, "it is expected once, and came more often"));
                     }
@@ -264,8 +267,8 @@ impl Run {
                 given => given,
             };
             let values: &[Option<String>] = match &given {
-                Given::One(value) => std::slice::from_ref(value),
-                Given::Many(values) => values,
+                RequestValue::One(value) => std::slice::from_ref(value),
+                RequestValue::Many(values) => values,
             };
             for value in values.iter().flatten() {
                 if let Some(why) = parameter.checks.iter().find_map(|check| check.refuses(value)) {
@@ -398,7 +401,7 @@ impl Run {
             }
             let set = Statement::new(&format!("SET {} = ?", variable(number)), dialect);
             let value = match (parameter.direction, givens.get(&parameter.name), parameter.kind) {
-                (DataDirection::InOut, Some(Given::One(value)), ParameterKind::Bound(kind)) => {
+                (DataDirection::InOut, Some(RequestValue::One(value)), ParameterKind::Bound(kind)) => {
                     bound(&parameter.name, kind, value.as_deref())?
                 }
                 _ => Parameter::Null(Kind::Text),
@@ -531,15 +534,15 @@ fn bound(name: &str, kind: Kind, value: Option<&str>) -> Result<Parameter, Troub
 fn bind(query: &Query, givens: &Givens) -> Result<(Statement, Vec<Parameter>), Trouble> {
     let given = |at: usize| givens.get(&query.parameters[at].name);
     let counts = |at: usize| match given(at) {
-        Some(Given::Many(values)) => values.len(),
+        Some(RequestValue::Many(values)) => values.len(),
         _ => 1,
     };
     let mut texts = HashMap::new();
     for (at, parameter) in query.parameters.iter().enumerate() {
         if parameter.kind == ParameterKind::Written {
             let text = match given(at) {
-                Some(Given::One(Some(text))) => text.clone(),
-                Some(Given::Many(values)) => {
+                Some(RequestValue::One(Some(text))) => text.clone(),
+                Some(RequestValue::Many(values)) => {
                     values.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(",")
                 }
                 _ => String::new(),
@@ -556,13 +559,13 @@ fn bind(query: &Query, givens: &Givens) -> Result<(Statement, Vec<Parameter>), T
         let ParameterKind::Bound(kind) = parameter.kind else { continue };
         match given(at) {
             // The statement has NULL for an empty list: nothing is equal to NULL.
-            Some(Given::Many(values)) if values.is_empty() => {}
-            Some(Given::Many(values)) => {
+            Some(RequestValue::Many(values)) if values.is_empty() => {}
+            Some(RequestValue::Many(values)) => {
                 for value in values {
                     all.push(bound(&parameter.name, kind, value.as_deref())?);
                 }
             }
-            Some(Given::One(value)) => all.push(bound(&parameter.name, kind, value.as_deref())?),
+            Some(RequestValue::One(value)) => all.push(bound(&parameter.name, kind, value.as_deref())?),
             None => all.push(Parameter::Null(kind)),
         }
     }
@@ -668,9 +671,9 @@ impl<'a> Rowing<'a> {
         if let (Some((name, all)), true) = (&field.export, self.together) {
             let text = value.as_deref().map(str::to_owned);
             match (all, self.exports.get_mut(name)) {
-                (true, Some(Given::Many(values))) => values.push(text),
-                (true, _) => _ = self.exports.insert(name.clone(), Given::Many(vec![text])),
-                (false, _) => _ = self.exports.insert(name.clone(), Given::One(text)),
+                (true, Some(RequestValue::Many(values))) => values.push(text),
+                (true, _) => _ = self.exports.insert(name.clone(), RequestValue::Many(vec![text])),
+                (false, _) => _ = self.exports.insert(name.clone(), RequestValue::One(text)),
             }
         }
         Ok(Some(value))
@@ -741,8 +744,8 @@ impl<'a> Rowing<'a> {
 /// A parameter as the value of a field.
 fn parameter<'g>(givens: &'g Givens, name: &str) -> Option<Option<Cow<'g, str>>> {
     Some(match givens.get(name)? {
-        Given::One(value) => value.as_deref().map(Cow::Borrowed),
-        Given::Many(values) => {
+        RequestValue::One(value) => value.as_deref().map(Cow::Borrowed),
+        RequestValue::Many(values) => {
             Some(Cow::Owned(values.iter().flatten().map(String::as_str).collect::<String>()))
         }
     })

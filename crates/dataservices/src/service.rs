@@ -174,7 +174,14 @@ pub(crate) async fn begun(
         Some(ended) => ended?.then(|| Body::Bytes(pipe.take().into())),
         None => {
             let work = Mutex::new(Some(work));
-            Some(Body::Stream(Box::new(Answer { work, buffer: pipe.take(), pipe, at: 0, about, message })))
+            Some(Body::Stream(Box::new(ResultBody {
+                work,
+                buffer: pipe.take(),
+                pipe,
+                at: 0,
+                about,
+                message,
+            })))
         }
     })
 }
@@ -256,7 +263,7 @@ impl Reply {
 }
 
 /// The rest of a response. It runs as the client reads it; dropping it ends the query.
-struct Answer {
+struct ResultBody {
     /// `None`: all bytes are in the pipe. The lock makes it `Sync`, and is never contended.
     work: Mutex<Option<Work>>,
     pipe: Arc<Pipe>,
@@ -266,7 +273,7 @@ struct Answer {
     message: String,
 }
 
-impl BodyStream for Answer {
+impl BodyStream for ResultBody {
     fn buffered(&self) -> &[u8] {
         &self.buffer[self.at..]
     }

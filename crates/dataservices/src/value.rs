@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 /// A parameter of a request.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Given {
+pub(crate) enum RequestValue {
     /// `None`: NULL.
     One(Option<String>),
     /// It occurred more than once.
@@ -16,7 +16,7 @@ pub(crate) enum Given {
 }
 
 /// Parameters by their names in lower case.
-pub(crate) type Givens = HashMap<String, Given>;
+pub(crate) type Givens = HashMap<String, RequestValue>;
 
 /// The time zone of this machine, which JDBC uses for dates.
 fn zone() -> &'static TimeZone {

@@ -4,7 +4,7 @@
 
 mod support;
 
-use flow::testing::{Answer, Tested};
+use flow::testing::{Response, Tested};
 use serde_json::{Value, json};
 use support::{Server, ask, get, memory, operation, query, source, with_odata};
 
@@ -42,7 +42,7 @@ fn read(tested: &Tested, path: &str) -> (u16, Value) {
     (response.status, body)
 }
 
-fn send(tested: &Tested, method: &str, path: &str, body: &Value) -> Answer {
+fn send(tested: &Tested, method: &str, path: &str, body: &Value) -> Response {
     let json = [("Content-Type", "application/json")];
     ask(tested, method, &format!("{BASE}{path}"), &json, &body.to_string())
 }
@@ -253,7 +253,7 @@ fn promises(properties: &str, dialect: &str) {
 fn concurrent(tested: &Tested) {
     let made = send(tested, "POST", "/items", &json!({ "name": "counter", "big": 0 }));
     let place = made.headers.get("Location").unwrap().split("/db").nth(1).unwrap().to_owned();
-    let etag = |response: &Answer| response.headers.get("ETag").unwrap_or_default().to_owned();
+    let etag = |response: &Response| response.headers.get("ETag").unwrap_or_default().to_owned();
     let target = format!("{BASE}{place}");
     let first = etag(&made);
     let read = |headers: &[(&str, &str)]| ask(tested, "GET", &target, headers, "");

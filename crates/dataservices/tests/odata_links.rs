@@ -4,7 +4,7 @@
 
 mod support;
 
-use flow::testing::{Answer, Tested};
+use flow::testing::{Response, Tested};
 use serde_json::{Value, json};
 use support::{Server, ask, get, memory, operation, query, source, with_odata};
 
@@ -46,7 +46,7 @@ fn shop(properties: &str) -> Tested {
     tested
 }
 
-fn send(tested: &Tested, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> Answer {
+fn send(tested: &Tested, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> Response {
     let headers = [headers, &[("Content-Type", "application/json")][..]].concat();
     ask(tested, method, &format!("{BASE}{path}"), &headers, &body.to_string())
 }
@@ -246,7 +246,7 @@ fn changes(tested: &Tested) {
     assert_eq!(send(tested, "PATCH", "/makers(1)", &[], &json!({ "name": "Nut & Co" })).status, 204);
 }
 
-fn batch(tested: &Tested, content_type: &str, prefer: &str, body: &str) -> Answer {
+fn batch(tested: &Tested, content_type: &str, prefer: &str, body: &str) -> Response {
     let headers = [("Content-Type", content_type), ("Prefer", prefer)];
     ask(tested, "POST", &format!("{BASE}/$batch"), &headers, body)
 }

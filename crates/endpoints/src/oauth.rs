@@ -86,9 +86,9 @@ enum Mode {
 
 /// The tokens of one endpoint, by the request that they were asked for with.
 #[derive(Default)]
-struct Tokens(Mutex<HashMap<String, Kept>>);
+struct Tokens(Mutex<HashMap<String, TokenState>>);
 
-enum Kept {
+enum TokenState {
     Token(Token),
     /// A message is fetching it; what comes of it, which is nothing if that message goes away.
     Coming(watch::Receiver<Option<Result<String, Fault>>>),
@@ -114,12 +114,12 @@ impl Fetching<'_> {
             let mut tokens = lock(&self.tokens.0);
             if tokens.len() >= MOST {
                 let now = transport::clock::now();
-                tokens.retain(|_, kept| !matches!(kept, Kept::Token(token) if token.until <= now));
+                tokens.retain(|_, kept| !matches!(kept, TokenState::Token(token) if token.until <= now));
             }
             if tokens.len() >= MOST {
-                tokens.retain(|_, kept| matches!(kept, Kept::Coming(_)));
+                tokens.retain(|_, kept| matches!(kept, TokenState::Coming(_)));
             }
-            tokens.insert(self.key.to_owned(), Kept::Token(token));
+            tokens.insert(self.key.to_owned(), TokenState::Token(token));
         }
         self.outcome.send_replace(Some(outcome.clone()));
         outcome
@@ -129,7 +129,7 @@ impl Fetching<'_> {
 impl Drop for Fetching<'_> {
     fn drop(&mut self) {
         let mut tokens = lock(&self.tokens.0);
-        if let Some(Kept::Coming(outcome)) = tokens.get(self.key)
+        if let Some(TokenState::Coming(outcome)) = tokens.get(self.key)
             && outcome.same_channel(&self.outcome.subscribe())
         {
             tokens.remove(self.key);
@@ -138,7 +138,7 @@ impl Drop for Fetching<'_> {
 }
 
 /// The request for a token, for one message.
-struct Asked {
+struct TokenRequest {
     target: Target,
     path: String,
     headers: Headers,
@@ -279,7 +279,7 @@ impl OAuth {
         let target = self.proxy.as_ref().map_or_else(|| target.clone(), |proxy| target.through(proxy));
         let (connect, response, tokens) = (self.connect, self.response, Arc::clone(&self.tokens));
         let used = Mutex::default();
-        Ok(Arc::new(Asked { target, path, headers, body, connect, response, tokens, used }))
+        Ok(Arc::new(TokenRequest { target, path, headers, body, connect, response, tokens, used }))
     }
 }
 
@@ -320,7 +320,7 @@ fn proxy(element: &Element, compiler: &mut Compiler<'_>) -> Option<Proxy> {
     Some(Proxy::new(&host, port, authorization))
 }
 
-impl Authority for Asked {
+impl Authority for TokenRequest {
     fn begin<'a>(&'a self, services: &'a Services) -> Authorization<'a> {
         Box::pin(self.token(services))
     }
@@ -331,7 +331,7 @@ impl Authority for Asked {
     }
 }
 
-impl Asked {
+impl TokenRequest {
     /// The `Authorization` with a token: the one that is kept, unless this message was refused with it.
     async fn token(&self, services: &Services) -> Result<Option<String>, Fault> {
         let key = self.key();
@@ -366,16 +366,16 @@ impl Asked {
     fn kept<'a>(&'a self, key: &'a str, refused: Option<&str>) -> Result<String, Turn<'a>> {
         let mut all = lock(&self.tokens.0);
         match all.get(key) {
-            Some(Kept::Token(token))
+            Some(TokenState::Token(token))
                 if token.until > transport::clock::now() && Some(&*token.value) != refused =>
             {
                 return Ok(token.value.clone());
             }
-            Some(Kept::Coming(coming)) => return Err(Turn::Wait(coming.clone())),
+            Some(TokenState::Coming(coming)) => return Err(Turn::Wait(coming.clone())),
             _ => {}
         }
         let (outcome, coming) = watch::channel(None);
-        all.insert(key.to_owned(), Kept::Coming(coming));
+        all.insert(key.to_owned(), TokenState::Coming(coming));
         Err(Turn::Fetch(Fetching { tokens: &self.tokens, key, outcome }))
     }
 
@@ -455,7 +455,7 @@ enum Turn<'a> {
     Wait(watch::Receiver<Option<Result<String, Fault>>>),
 }
 
-impl std::fmt::Debug for Asked {
+impl std::fmt::Debug for TokenRequest {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "OAuth({})", self.target)
     }

@@ -40,7 +40,7 @@ pub struct Order {
 
 /// A file that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FileEntry {
     key: u128,
     /// Its path.
     pub path: PathBuf,
@@ -50,7 +50,7 @@ pub struct Found {
 #[derive(Debug, Default)]
 pub struct Listing {
     /// In order.
-    pub files: Vec<Found>,
+    pub files: Vec<FileEntry>,
     /// There are more behind these.
     pub more: bool,
     /// Links, pipes, devices and sockets whose names are wanted: they are never opened.
@@ -70,7 +70,7 @@ pub struct Query<'q> {
     /// Most files.
     pub most: usize,
     /// Only those behind this one.
-    pub after: Option<&'q Found>,
+    pub after: Option<&'q FileEntry>,
     /// By its name.
     pub wanted: &'q dyn Fn(&OsStr) -> bool,
     /// Ends it.
@@ -137,18 +137,18 @@ impl Query<'_> {
         Ok(())
     }
 
-    fn is_behind(&self, found: &Found) -> bool {
+    fn is_behind(&self, found: &FileEntry) -> bool {
         self.after.is_none_or(|after| self.order.compare(after, found) == Ordering::Less)
     }
 }
 
-fn look(path: PathBuf, by: By) -> io::Result<Option<Found>> {
+fn look(path: PathBuf, by: By) -> io::Result<Option<FileEntry>> {
     let key = match by {
         By::Name => 0,
         By::Size => u128::from(fs::symlink_metadata(&path)?.len()),
         By::Modified => modified(&fs::symlink_metadata(&path)?),
     };
-    Ok(Some(Found { key, path }))
+    Ok(Some(FileEntry { key, path }))
 }
 
 /// When a file was changed last, in nanoseconds.
@@ -158,7 +158,7 @@ pub fn modified(metadata: &Metadata) -> u128 {
 }
 
 impl Order {
-    fn compare(self, one: &Found, other: &Found) -> Ordering {
+    fn compare(self, one: &FileEntry, other: &FileEntry) -> Ordering {
         let order = one.key.cmp(&other.key).then_with(|| one.path.cmp(&other.path));
         if self.ascending { order } else { order.reverse() }
     }
@@ -217,7 +217,7 @@ mod tests {
             (By::Modified, true, true),
             (By::Name, false, true),
         ] {
-            let (mut all, mut after): (Vec<Found>, Option<Found>) = (Vec::new(), None);
+            let (mut all, mut after): (Vec<FileEntry>, Option<FileEntry>) = (Vec::new(), None);
             loop {
                 let order = Order { by, ascending };
                 let cancel = Cancel::default();

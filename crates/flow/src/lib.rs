@@ -61,4 +61,4 @@ pub use runtime::{
 pub use state::identity::{Identity, States};
 pub use state::{SharedState, activation, lock, metrics};
 pub use text::header_text;
-pub use writing::kept::Answer;
+pub use writing::kept::KeptResponse;

@@ -136,7 +136,7 @@ pub struct Ended {
 
 /// An answer of the bus.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     /// Status code.
     pub status: u16,
     /// Header fields.
@@ -263,9 +263,9 @@ impl Tested {
     }
 
     /// Sends a request to the bus, as a listener would.
-    pub fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub fn ask(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Response {
         let (status, headers, bytes) = self.ask_bytes(method, target, headers, body.as_bytes());
-        Answer { status, headers, body: String::from_utf8_lossy(&bytes).into_owned() }
+        Response { status, headers, body: String::from_utf8_lossy(&bytes).into_owned() }
     }
 
     /// As [`Tested::ask`], for bodies that are not text.

@@ -8,7 +8,7 @@ pub type Fields<'a> = [(&'a str, &'a [u8])];
 
 /// An answer as it came in.
 #[derive(Copy, Clone, Debug)]
-pub struct Answer<'a> {
+pub struct ReceivedResponse<'a> {
     /// HTTP status.
     pub status: u16,
     /// Header fields.

@@ -22,7 +22,7 @@ mod response;
 mod tls;
 mod url;
 
-pub use check::{Answer, Check, Fields};
+pub use check::{Check, Fields, ReceivedResponse};
 pub use engine::{Progress, run};
 pub use outcome::{ErrorKind, Errors, Interval, Latency, Outcome, PERCENTILES};
 pub use pace::Pace;

@@ -4,7 +4,7 @@
 use crate::support::{check_enough, enough};
 use crate::target::{Correlation, ID};
 use config::Element;
-use flow::aggregation::{Added, Arriving, Key, Rest, Taken, Waits};
+use flow::aggregation::{Added, Arriving, Extracted, Key, Rest, Waits};
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
     KeyValue, ListId, Mediator, Moves, Need, Page, SequenceRef, Values,
@@ -268,9 +268,9 @@ impl Mediator for Aggregate {
                 true => Some(core.taken(context)?),
                 false => None,
             };
-            if let (true, Some(Taken::Failed(_))) = (across, &taken) {
+            if let (true, Some(Extracted::Failed(_))) = (across, &taken) {
                 // Parts of other clients must not fail with it.
-                let Some(Taken::Failed(fault)) = taken else { return Ok(Flow::Stop) };
+                let Some(Extracted::Failed(fault)) = taken else { return Ok(Flow::Stop) };
                 return Err(*fault);
             }
             let taken = taken.filter(|_| waits.is_some());
@@ -400,15 +400,15 @@ impl Core {
     ///
     /// # Errors
     /// The run has to end; what is wrong with the part is a fault of the aggregate.
-    fn taken(&self, part: &mut Context) -> Result<Taken, Fault> {
+    fn taken(&self, part: &mut Context) -> Result<Extracted, Fault> {
         let taken = match &self.expression {
             Some(expression) if expression.is_json() => expression
                 .json_values(part)
                 .and_then(|values| values.ok_or_else(|| nothing(expression)))
-                .map(Taken::Json),
-            _ => self.pieces(part).map(Taken::Pieces),
+                .map(Extracted::Json),
+            _ => self.pieces(part).map(Extracted::Pieces),
         };
-        Ok(meter::finished(taken)?.unwrap_or_else(|fault| Taken::Failed(Box::new(fault))))
+        Ok(meter::finished(taken)?.unwrap_or_else(|fault| Extracted::Failed(Box::new(fault))))
     }
 
     /// The elements (and texts) of a part that are aggregated, where they are.
@@ -430,7 +430,7 @@ impl Core {
     }
 
     /// Adds the others to the first message, in the order in which they arrived.
-    fn merge(&self, first: &mut Context, others: Vec<Taken>) -> Result<(), Fault> {
+    fn merge(&self, first: &mut Context, others: Vec<Extracted>) -> Result<(), Fault> {
         match &self.expression {
             Some(expression) if expression.is_json() => self.merge_json(expression, first, others),
             _ => self.merge_xml(first, others),
@@ -441,15 +441,15 @@ impl Core {
         &self,
         expression: &Expression,
         first: &mut Context,
-        others: Vec<Taken>,
+        others: Vec<Extracted>,
     ) -> Result<(), Fault> {
         let mut values = Vec::with_capacity(others.len() + 1);
         values.push(expression.json_values(first)?.ok_or_else(|| nothing(expression))?);
         for other in others {
             match other {
-                Taken::Json(value) => values.push(value),
-                Taken::Failed(fault) => return Err(*fault),
-                Taken::Pieces(_) => return Err(nothing(expression)),
+                Extracted::Json(value) => values.push(value),
+                Extracted::Failed(fault) => return Err(*fault),
+                Extracted::Pieces(_) => return Err(nothing(expression)),
             }
         }
         let mut merged = if self.child { one_object(values)? } else { serde_json::Value::Array(values) };
@@ -462,7 +462,7 @@ impl Core {
         Ok(())
     }
 
-    fn merge_xml(&self, first: &mut Context, others: Vec<Taken>) -> Result<(), Fault> {
+    fn merge_xml(&self, first: &mut Context, others: Vec<Extracted>) -> Result<(), Fault> {
         let nodes = self.selected(first)?;
         let enclosing = self.enclosing.as_ref().map(|name| enclosing(name, first)).transpose()?;
         if let Some(merged) = self.assembled(first, &nodes, &enclosing, &others)? {
@@ -477,7 +477,7 @@ impl Core {
         first: &mut Context,
         nodes: Vec<NodeId>,
         enclosing: Option<(Arc<XmlValue>, NodeId)>,
-        others: &[Taken],
+        others: &[Extracted],
     ) -> Result<(), Fault> {
         failure(others)?;
         let envelope = first.envelope_mut()?;
@@ -523,7 +523,7 @@ impl Core {
         first: &mut Context,
         nodes: &[NodeId],
         enclosing: &Option<(Arc<XmlValue>, NodeId)>,
-        others: &[Taken],
+        others: &[Extracted],
     ) -> Result<Option<Assembly>, Fault> {
         if matches!(first.payload.reading().kind, Kind::Related | Kind::FormData) {
             return Ok(None);
@@ -672,16 +672,16 @@ fn one_object(values: Vec<serde_json::Value>) -> Result<serde_json::Value, Fault
 }
 
 /// The fault of the first part that nothing could be taken of.
-fn failure(parts: &[Taken]) -> Result<(), Fault> {
+fn failure(parts: &[Extracted]) -> Result<(), Fault> {
     let failed =
-        parts.iter().find_map(|part| if let Taken::Failed(fault) = part { Some(fault) } else { None });
+        parts.iter().find_map(|part| if let Extracted::Failed(fault) = part { Some(fault) } else { None });
     failed.map_or(Ok(()), |fault| Err((**fault).clone()))
 }
 
-fn pieces_of(parts: &[Taken]) -> impl Iterator<Item = &Piece> {
+fn pieces_of(parts: &[Extracted]) -> impl Iterator<Item = &Piece> {
     parts.iter().flat_map(|part| match part {
-        Taken::Pieces(pieces) => pieces.as_slice(),
-        Taken::Json(_) | Taken::Failed(_) => &[],
+        Extracted::Pieces(pieces) => pieces.as_slice(),
+        Extracted::Json(_) | Extracted::Failed(_) => &[],
     })
 }
 
@@ -704,7 +704,7 @@ mod tests {
     const XML: &[(&str, &str)] = &[("Content-Type", "application/xml")];
     const JSON: &[(&str, &str)] = &[("Content-Type", "application/json")];
 
-    fn ask(text: &str, headers: &[(&str, &str)], body: &str) -> testing::Answer {
+    fn ask(text: &str, headers: &[(&str, &str)], body: &str) -> testing::Response {
         let tested = testing::main(&crate::registry(testing::endpoints), text);
         assert!(tested.found.is_empty(), "{:?}", tested.found);
         tested.ask("POST", "/", headers, body)

@@ -10,7 +10,7 @@ mod question;
 use crate::steps::{Ends, Enters};
 use config::{Element, Key};
 use flow::{
-    Answer, Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside,
+    Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, KeptResponse,
     ListId, Mediator, Moves, Need, Page, SequenceRef, Step, Values, lock,
 };
 use message::Value;
@@ -145,7 +145,7 @@ struct Core {
     protocol: Protocol,
     /// Most bytes of an answer.
     largest: Option<usize>,
-    answers: Cache<Digest, Arc<Kept>>,
+    answers: Cache<Digest, Arc<CachedResponse>>,
     /// Questions that a message is asking the backend now.
     asking: Mutex<HashMap<Digest, Asking>>,
 }
@@ -154,8 +154,8 @@ struct Core {
 /// ended without one.
 type Asking = watch::Receiver<()>;
 
-struct Kept {
-    answer: Answer,
+struct CachedResponse {
+    answer: KeptResponse,
     since: Instant,
     /// How old it was when it came, in seconds.
     age: u64,
@@ -172,11 +172,11 @@ struct Control {
 }
 
 /// The note that a finder leaves for the collector.
-struct Wanted {
+struct Collection {
     core: Arc<Core>,
     question: Question,
     /// What the backend was asked to confirm.
-    stale: Option<Arc<Kept>>,
+    stale: Option<Arc<CachedResponse>>,
     /// Others wait for this answer.
     first: Mutex<Option<First>>,
 }
@@ -248,12 +248,12 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 }
 
 /// Answers for so long, so many of them and not more than [`HELD`] bytes; the least recently used one goes.
-fn answers(timeout: Duration, most: Option<u64>) -> Cache<Digest, Arc<Kept>> {
+fn answers(timeout: Duration, most: Option<u64>) -> Cache<Digest, Arc<CachedResponse>> {
     // One answer takes at least its share, so that both bounds are one.
     let share = HELD / most.unwrap_or(HELD).clamp(1, HELD);
     Cache::builder()
         .max_capacity(HELD)
-        .weigher(move |_, kept: &Arc<Kept>| {
+        .weigher(move |_, kept: &Arc<CachedResponse>| {
             u32::try_from((kept.answer.size() as u64).saturating_add(256).max(share)).unwrap_or(u32::MAX)
         })
         .time_to_live(timeout)
@@ -283,7 +283,7 @@ impl Mediator for Finder {
             return Step::Done(Err(Fault::new("a cache that looks for answers stands in the request path")));
         }
         let core = &self.core;
-        context.detach::<Wanted>();
+        context.detach::<Collection>();
         let method = context.axis2("HTTP_METHOD").map(|value| value.to_string()).unwrap_or_default();
         if !core.protocol.looks_for(&method) {
             return Step::Done(Ok(Flow::Next));
@@ -366,7 +366,7 @@ impl Finder {
             context.headers.set("If-None-Match", etag.as_bytes());
         }
         let first = Mutex::new(first);
-        context.attach(Arc::new(Wanted { core: Arc::clone(core), question, stale, first }));
+        context.attach(Arc::new(Collection { core: Arc::clone(core), question, stale, first }));
     }
 }
 
@@ -385,7 +385,7 @@ impl Core {
     }
 
     /// Whether an answer may be given without asking the backend.
-    fn is_fresh(&self, kept: &Kept) -> bool {
+    fn is_fresh(&self, kept: &CachedResponse) -> bool {
         let age = kept.age.saturating_add(kept.since.elapsed().as_secs());
         !self.protocol.control
             || (!kept.control.no_cache && kept.control.max_age.is_none_or(|most| age < most))
@@ -420,7 +420,7 @@ impl Mediator for Collector {
         if !is_response(context) && !context.is_answered() {
             return Step::Done(Err(Fault::new("a cache that collects answers stands in the response path")));
         }
-        let Some(wanted) = context.detach::<Wanted>() else {
+        let Some(wanted) = context.detach::<Collection>() else {
             tracing::debug!(message_id = %context.message_id(), "no cache was asked for this answer");
             return Step::Done(Ok(Flow::Next));
         };
@@ -448,7 +448,7 @@ impl Mediator for Collector {
     }
 }
 
-impl Wanted {
+impl Collection {
     /// Receives the answer's body; `false`: it is too large to be kept, and goes on as it came.
     async fn receives(&self, context: &mut Context) -> Result<bool, Fault> {
         let mut limits = context.services().limits.clone();
@@ -467,18 +467,18 @@ impl Wanted {
     /// Keeps the answer; `false`: there is no room for it.
     async fn keep(&self, control: Control, context: &mut Context) -> Result<bool, Fault> {
         let age = context.headers.get("Age").and_then(|age| age.trim().parse().ok()).unwrap_or(0);
-        let answer = flow::compute::by_size(context, 0, Answer::of).await?;
+        let answer = flow::compute::by_size(context, 0, KeptResponse::of).await?;
         // What is kept for later leaves the rest of the memory to messages on their way.
         if self.core.largest.is_some_and(|most| answer.body.len() > most) || message::memory::is_half() {
             return Ok(false);
         }
-        self.insert(Kept { answer, since: Instant::now(), age, control });
+        self.insert(CachedResponse { answer, since: Instant::now(), age, control });
         self.core.answers.run_pending_tasks();
         self.core.protocol.questions.remember(self.question);
         Ok(true)
     }
 
-    fn insert(&self, kept: Kept) {
+    fn insert(&self, kept: CachedResponse) {
         let fresh = self.core.is_fresh(&kept);
         self.core.answers.insert(self.question.key, Arc::new(kept));
         match fresh {
@@ -497,7 +497,7 @@ impl Wanted {
     }
 
     /// The backend says that what is kept still holds.
-    fn confirmed(&self, kept: &Arc<Kept>, context: &mut Context) {
+    fn confirmed(&self, kept: &Arc<CachedResponse>, context: &mut Context) {
         // What is kept has the age that the answer which confirms it has.
         let age = context.headers.get("Age").and_then(|age| age.trim().parse::<u64>().ok());
         kept.answer.give(context);
@@ -505,10 +505,10 @@ impl Wanted {
         if let Some(age) = age.or(self.core.protocol.age.then_some(0)) {
             context.headers.set("Age", age.to_string());
         }
-        let answer = Answer::of(context);
+        let answer = KeptResponse::of(context);
         if let Ok(answer) = answer {
             let control = Control::of(context);
-            self.insert(Kept { answer, since: Instant::now(), age: age.unwrap_or(0), control });
+            self.insert(CachedResponse { answer, since: Instant::now(), age: age.unwrap_or(0), control });
         }
     }
 }
@@ -566,7 +566,7 @@ mod tests {
             tested.ask(method, &format!("/services/P{target}"), headers, body)
         };
         let (first, second) = (ask(first), ask(second));
-        let id = |response: &testing::Answer| response.headers.get("X-Id").map(str::to_owned);
+        let id = |response: &testing::Response| response.headers.get("X-Id").map(str::to_owned);
         assert!(id(&first).is_some(), "{first:?}");
         if id(&first) == id(&second) {
             assert_eq!((first.status, &first.body), (second.status, &second.body));
@@ -840,13 +840,13 @@ mod tests {
             assert_eq!(polled(), 2);
         });
         let asking = |others: &[(Context, Result<Flow, Asking>)]| {
-            others.iter().filter(|(context, _)| context.attached::<Wanted>().is_some()).count()
+            others.iter().filter(|(context, _)| context.attached::<Collection>().is_some()).count()
         };
         let (first, _) = asks(&finder, &tested);
         let mut others: Vec<_> = (0..3).map(|_| asks(&finder, &tested)).collect();
         assert_eq!(asking(&others), 0);
         // What will not be kept is asked for by each.
-        first.attached::<Wanted>().expect("it asks").is_not_kept();
+        first.attached::<Collection>().expect("it asks").is_not_kept();
         testing::block_on(async {
             let question = finder.core.protocol.questions.ask("POST", &mut others[0].0);
             for (context, looked) in &mut others {
@@ -913,10 +913,15 @@ mod tests {
         let cache = answers(Duration::from_secs(60), Some(3));
         let tested = testing::main(&registry(testing::endpoints), "<respond/>");
         let keep = |key: u64, size: usize| {
-            let answer = Answer::of(&mut tested.context(&[JSON], &"x".repeat(size))).unwrap();
+            let answer = KeptResponse::of(&mut tested.context(&[JSON], &"x".repeat(size))).unwrap();
             cache.insert(
                 (key, 0),
-                Arc::new(Kept { answer, since: Instant::now(), age: 0, control: Control::default() }),
+                Arc::new(CachedResponse {
+                    answer,
+                    since: Instant::now(),
+                    age: 0,
+                    control: Control::default(),
+                }),
             );
             cache.run_pending_tasks();
             cache.entry_count()

@@ -23,7 +23,7 @@ use message::{Envelope, Kind, Reading, SoapVersion, Value, XmlValue};
 use model::Schema;
 use serde_json::Value as Json;
 use std::sync::Arc;
-use typescript::Made;
+use typescript::BuiltMapping;
 use xml::Document;
 
 /// `<datamapper config="KEY" inputSchema="KEY" outputSchema="KEY" [inputType] [outputType] [xsltStyleSheet] [target]/>`
@@ -246,7 +246,7 @@ impl Mapping {
         let (config, made) = match &texts.code {
             Code::JavaScript(text) => (String::from_utf8_lossy(text), None),
             Code::TypeScript(text) => {
-                let Made { code, input, output } = typescript::made(&String::from_utf8_lossy(text))?;
+                let BuiltMapping { code, input, output } = typescript::made(&String::from_utf8_lossy(text))?;
                 (code.into(), Some((input, output)))
             }
         };

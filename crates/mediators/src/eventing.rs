@@ -44,7 +44,7 @@ struct Inner {
     topic: Option<(String, String)>,
     written: Vec<Written>,
     /// Those that came by messages.
-    subscribers: Arc<Own>,
+    subscribers: Arc<Subscribers>,
     zone: TimeZone,
 }
 
@@ -58,7 +58,7 @@ struct Written {
 }
 
 #[derive(Default)]
-struct Own(Mutex<BTreeMap<String, Subscriber>>);
+struct Subscribers(Mutex<BTreeMap<String, Subscriber>>);
 
 /// A subscription that came by a message.
 #[derive(Clone)]

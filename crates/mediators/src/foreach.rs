@@ -255,7 +255,7 @@ impl Foreach {
         let items = Arc::clone(&self.items);
         let nodes = flow::work_out(context, move |context| items.nodes(context)).await?;
         let taken = flow::compute::by_size(context, 0, move |context| take_out(nodes, context));
-        let Some(Taken { nodes, parent, original, rest }) = taken.await? else { return Ok(()) };
+        let Some(TakenItems { nodes, parent, original, rest }) = taken.await? else { return Ok(()) };
         let version = rest.version;
         context.properties.set(Arc::clone(&self.original), Value::Xml(Arc::clone(&original)));
         let whole = std::mem::take(&mut context.payload);
@@ -368,7 +368,7 @@ fn as_json(context: &mut Context) -> Result<serde_json::Value, Fault> {
 const ITEM: usize = 128;
 
 /// The items of an XML message, and what is left of it.
-struct Taken {
+struct TakenItems {
     nodes: Vec<NodeId>,
     /// What the items were taken out of.
     parent: NodeId,
@@ -378,7 +378,7 @@ struct Taken {
 }
 
 /// Takes the items out of an XML message; `None`: there are none.
-fn take_out(nodes: Vec<NodeId>, context: &mut Context) -> Result<Option<Taken>, Fault> {
+fn take_out(nodes: Vec<NodeId>, context: &mut Context) -> Result<Option<TakenItems>, Fault> {
     let envelope = context.envelope()?;
     let document = &envelope.document;
     let nodes: Vec<_> = nodes.into_iter().filter(|&node| document.kind(node) == NodeKind::Element).collect();
@@ -392,7 +392,7 @@ fn take_out(nodes: Vec<NodeId>, context: &mut Context) -> Result<Option<Taken>, 
     for &node in &nodes {
         rest.document.detach(node);
     }
-    Ok(Some(Taken { nodes, parent, original: Arc::new(original), rest }))
+    Ok(Some(TakenItems { nodes, parent, original: Arc::new(original), rest }))
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ enum Types {
 }
 
 /// A schema and its key.
-type Found = (Arc<str>, Arc<Schema>);
+type KeyedSchema = (Arc<str>, Arc<Schema>);
 
 /// A schema: the types to give, and the rules that hold for what has them.
 struct Schema {
@@ -443,7 +443,7 @@ impl Mediator for JsonTransform {
 
 impl JsonTransform {
     /// The schema for this message, with its key.
-    fn schema(&self, context: &mut Context) -> Result<Option<Found>, Fault> {
+    fn schema(&self, context: &mut Context) -> Result<Option<KeyedSchema>, Fault> {
         let (key, schemas) = match &self.types {
             Types::None => return Ok(None),
             Types::Fixed(key, schema) => return Ok(Some((Arc::clone(key), Arc::clone(schema)))),

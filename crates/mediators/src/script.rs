@@ -117,7 +117,7 @@ struct ScriptMediator {
     source: Source,
     function: Option<Arc<str>>,
     language: Arc<str>,
-    arguments: Vec<Given>,
+    arguments: Vec<ScriptArgument>,
     target: Target,
     limits: Limits,
     /// Where the text stands, where it stands inside.
@@ -146,7 +146,7 @@ pub(crate) enum Target {
     Variable(Arc<str>),
 }
 
-struct Given {
+struct ScriptArgument {
     value: Result<Argument, Expression>,
     kind: String,
 }
@@ -347,7 +347,7 @@ fn report(severity: Severity, failure: &Failure, span: Span, name: &str, compile
     compiler.diagnostics.push(diagnostic);
 }
 
-fn arguments(element: &Element, compiler: &mut Compiler<'_>) -> Option<Vec<Given>> {
+fn arguments(element: &Element, compiler: &mut Compiler<'_>) -> Option<Vec<ScriptArgument>> {
     let mut arguments = Vec::new();
     let Some(inputs) = element.child("inputs") else { return Some(arguments) };
     for argument in inputs.children_named("argument") {
@@ -370,7 +370,7 @@ fn arguments(element: &Element, compiler: &mut Compiler<'_>) -> Option<Vec<Given
                 return None;
             }
         };
-        arguments.push(Given { value, kind });
+        arguments.push(ScriptArgument { value, kind });
     }
     Some(arguments)
 }
@@ -541,7 +541,7 @@ impl ScriptMediator {
     }
 }
 
-impl Given {
+impl ScriptArgument {
     fn evaluate(&self, context: &mut Context) -> Result<Argument, Fault> {
         match &self.value {
             Ok(argument) => Ok(argument.clone()),

@@ -14,7 +14,7 @@ use rustls_pki_types::CertificateDer;
 use security::algorithm::Secret;
 use security::keys::{KeyStore, Trust};
 use security::policy::{Binding, REQUEST_SIGNER};
-use security::{Certificate, Environment, Exchange, Failure, Kind as Refused, Policy, Replays, Role, Side};
+use security::{Certificate, Environment, Exchange, Failure, FailureKind, Policy, Replays, Role, Side};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use xml::{Document, ParseOptions};
@@ -240,10 +240,10 @@ fn taken(context: &mut Context) -> Result<Document, Fault> {
 /// The fault of a service, of which the client learns no more than its kind.
 fn refused(context: &mut Context, failure: &Failure) -> Fault {
     let (code, reason) = match failure.kind {
-        Refused::Invalid => {
+        FailureKind::Invalid => {
             ("InvalidSecurity", "An error was discovered processing the <wsse:Security> header")
         }
-        Refused::Authentication => {
+        FailureKind::Authentication => {
             ("FailedAuthentication", "The security token could not be authenticated or authorized")
         }
     };

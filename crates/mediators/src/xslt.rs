@@ -149,13 +149,13 @@ struct Xslt {
     style: Style,
     source: Option<Expression>,
     target: Option<Arc<str>>,
-    parameters: Vec<(String, Given)>,
+    parameters: Vec<(String, ParameterValue)>,
     /// Plain XML may be transformed while it arrives.
     streams: bool,
 }
 
 /// The value of a stylesheet parameter.
-enum Given {
+enum ParameterValue {
     Literal(String),
     Expression(Expression),
 }
@@ -171,8 +171,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             return None;
         };
         let given = match property.attr("value") {
-            Some(value) => Given::Literal(value.to_owned()),
-            None => Given::Expression(match compiler.expression(property, "expression") {
+            Some(value) => ParameterValue::Literal(value.to_owned()),
+            None => ParameterValue::Expression(match compiler.expression(property, "expression") {
                 Some(expression) => expression,
                 None => {
                     let place = property.start_tag();
@@ -200,9 +200,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     };
     let style = Style::compile(element, compiler)?;
     let target = element.attr("target").map(Arc::from);
-    let unread = |(_, given): &(String, Given)| match given {
-        Given::Literal(_) => true,
-        Given::Expression(expression) => expression.need() < Need::Prefix,
+    let unread = |(_, given): &(String, ParameterValue)| match given {
+        ParameterValue::Literal(_) => true,
+        ParameterValue::Expression(expression) => expression.need() < Need::Prefix,
     };
     let streams = source.is_none()
         && target.is_none()
@@ -306,8 +306,8 @@ impl Xslt {
         let mut parameters = Vec::with_capacity(self.parameters.len());
         for (name, given) in &self.parameters {
             let value = match given {
-                Given::Literal(text) => xpath::Value::from(text.as_str()),
-                Given::Expression(expression) => match expression.string(context)? {
+                ParameterValue::Literal(text) => xpath::Value::from(text.as_str()),
+                ParameterValue::Expression(expression) => match expression.string(context)? {
                     Some(text) => xpath::Value::from(text),
                     // null: the default of the stylesheet holds.
                     None => continue,

@@ -2,7 +2,7 @@
 
 mod support;
 
-use flow::testing::{self, Answer, Tested};
+use flow::testing::{self, Response, Tested};
 use std::net::TcpListener;
 use std::time::Duration;
 use support::mirror;
@@ -30,7 +30,7 @@ fn listing(names: &[(&str, &str)]) -> String {
     )
 }
 
-fn compare(response: &Answer, rows: &[(&str, &str, &str)]) {
+fn compare(response: &Response, rows: &[(&str, &str, &str)]) {
     let wanted: Vec<String> = rows.iter().map(|(_, name, value)| format!("{name}={value}")).collect();
     assert_eq!(response.body.lines().collect::<Vec<_>>(), wanted, "{response:?}");
 }
@@ -222,7 +222,7 @@ fn where_an_exchange_stood_when_it_failed() {
 const CORRELATION: [(&str, &str); 3] =
     [("axis2", "correlation_id"), ("default", "correlation_id"), ("transport", "activityid")];
 
-fn ids(response: &Answer) -> Vec<String> {
+fn ids(response: &Response) -> Vec<String> {
     response.body.lines().filter_map(|line| Some(line.split_once('=')?.1.to_owned())).collect()
 }
 

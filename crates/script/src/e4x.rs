@@ -15,7 +15,7 @@
 mod filter;
 
 use crate::Reads;
-use crate::tokens::{Kind, Piece, Token, brackets, markup_pieces, tokens};
+use crate::tokens::{Piece, Token, TokenKind, brackets, markup_pieces, tokens};
 use std::ops::Range;
 
 /// What is wrong with a script, and where in its text, in bytes.
@@ -89,7 +89,7 @@ pub(crate) fn changes_the_world(text: &str) -> bool {
         matches!(mark, "++" | "--" | "=")
             || (mark.ends_with('=') && !matches!(mark, "==" | "===" | "!=" | "!==" | "<=" | ">="))
     };
-    (0..tokens.len()).filter(|&at| tokens[at].kind == Kind::Word).any(|at| match word(at) {
+    (0..tokens.len()).filter(|&at| tokens[at].kind == TokenKind::Word).any(|at| match word(at) {
         "__proto__" | "setPrototypeOf" | "getPrototypeOf" => true,
         "prototype" if at < 2 || word(at - 1) != "." => true,
         "prototype" if is_defined_here(word(at - 2)) => false,
@@ -124,11 +124,11 @@ pub(crate) fn is_brief(text: &str) -> bool {
     let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);
     let functions: Vec<&str> = (1..tokens.len()).filter(|&at| word(at - 1) == "function").map(word).collect();
     (0..tokens.len()).all(|at| match (tokens[at].kind, word(at)) {
-        (Kind::Word, _) if at > 0 && word(at - 1) == "function" => true,
-        (Kind::Word, name) => !LONG.contains(&name) && !functions.contains(&name),
+        (TokenKind::Word, _) if at > 0 && word(at - 1) == "function" => true,
+        (TokenKind::Word, name) => !LONG.contains(&name) && !functions.contains(&name),
         // A function without a name, or a filter, which looks at each item.
-        (Kind::Mark, "(") if at > 0 && matches!(word(at - 1), "function" | ".") => false,
-        (Kind::Mark, "{") if at > 0 && word(at - 1) == ")" => {
+        (TokenKind::Mark, "(") if at > 0 && matches!(word(at - 1), "function" | ".") => false,
+        (TokenKind::Mark, "{") if at > 0 && word(at - 1) == ")" => {
             // A statement or a function that nobody calls, but no method of an object.
             let mut depth = 0;
             let open = (0..at).rev().find(|&at| {
@@ -144,22 +144,22 @@ pub(crate) fn is_brief(text: &str) -> bool {
             open > 0
                 && (matches!(head, "if" | "switch" | "catch" | "with") || open > 1 && before == "function")
         }
-        (Kind::Mark, mark) => mark != "=>",
+        (TokenKind::Mark, mark) => mark != "=>",
         // A regular expression, or a template with code in it.
-        (Kind::Literal, literal) => {
+        (TokenKind::Literal, literal) => {
             !(literal.starts_with('/') || literal.starts_with('`') && literal.contains("${"))
         }
-        (Kind::Markup, markup) => !markup.contains('{'),
+        (TokenKind::Markup, markup) => !markup.contains('{'),
     })
 }
 
 /// Whether it names `sleep`, as a word or as the key of a member.
 pub(crate) fn names_sleep(text: &str) -> bool {
     tokens(text).iter().any(|token| match token.kind {
-        Kind::Word => &text[token.at.clone()] == "sleep",
-        Kind::Literal => text[token.at.clone()].trim_matches(['"', '\'', '`']) == "sleep",
-        Kind::Markup => text[token.at.clone()].contains("sleep"),
-        Kind::Mark => false,
+        TokenKind::Word => &text[token.at.clone()] == "sleep",
+        TokenKind::Literal => text[token.at.clone()].trim_matches(['"', '\'', '`']) == "sleep",
+        TokenKind::Markup => text[token.at.clone()].contains("sleep"),
+        TokenKind::Mark => false,
     })
 }
 
@@ -199,7 +199,9 @@ pub(crate) fn ends_with_setter(text: &str) -> bool {
         || word(start - 1) == ";"
         || (word(start - 1) == "}" && tokens[start].after_break)
         || (tokens[start].after_break
-            && (word(start - 1) == ")" || tokens[start - 1].kind == Kind::Literal || word(start - 1) == "]"))
+            && (word(start - 1) == ")"
+                || tokens[start - 1].kind == TokenKind::Literal
+                || word(start - 1) == "]"))
 }
 
 /// The classes of Java that a script names and that are not here, with the places of the names; of packages that are imported
@@ -273,7 +275,7 @@ fn joined(text: &str) -> Option<String> {
 fn next_joined(text: &str) -> Option<String> {
     let tokens = tokens(text);
     let operands = Operands { text, tokens: &tokens, brackets: brackets(text, &tokens) };
-    let is_markup = |at: usize| tokens.get(at).is_some_and(|token| token.kind == Kind::Markup);
+    let is_markup = |at: usize| tokens.get(at).is_some_and(|token| token.kind == TokenKind::Markup);
     (1..tokens.len()).find_map(|at| {
         let assigns = operands.word(at) == "+=";
         if !(assigns && is_markup(at + 1)
@@ -319,7 +321,7 @@ impl<'a> Operands<'a> {
     }
 
     fn is_primary(&self, at: usize) -> bool {
-        self.tokens.get(at).is_some_and(|token| token.kind != Kind::Mark) || self.word(at) == "*"
+        self.tokens.get(at).is_some_and(|token| token.kind != TokenKind::Mark) || self.word(at) == "*"
     }
 
     /// The first token of the operand that ends with a token: `x.a[1].b()`.
@@ -339,7 +341,7 @@ impl<'a> Operands<'a> {
                 "return" | "case" | "in" | "of" | "else" | "do" | "typeof" | "void" | "delete" | "throw" => {
                     return Some(at);
                 }
-                _ if bracketed && self.tokens[before].kind == Kind::Word => at = before,
+                _ if bracketed && self.tokens[before].kind == TokenKind::Word => at = before,
                 _ => return Some(at),
             }
             // `x.@a`, `x..*::a`
@@ -418,7 +420,7 @@ impl<'a> Translation<'a> {
                 at += 1;
                 continue;
             }
-            if token.kind == Kind::Markup {
+            if token.kind == TokenKind::Markup {
                 self.markup(at)?;
                 at += 1;
                 continue;
@@ -449,7 +451,7 @@ impl<'a> Translation<'a> {
                     continue;
                 }
                 mark @ ("+" | "+=")
-                    if self.tokens.get(at + 1).is_some_and(|next| next.kind == Kind::Markup) =>
+                    if self.tokens.get(at + 1).is_some_and(|next| next.kind == TokenKind::Markup) =>
                 {
                     self.refuse(
                         at + 1..at + 2,
@@ -553,7 +555,7 @@ impl<'a> Translation<'a> {
             return Ok(Some(("[\"@\" + ".to_owned(), at)));
         }
         let is_name = |at: usize| {
-            self.word(at) == "*" || self.tokens.get(at).is_some_and(|token| token.kind == Kind::Word)
+            self.word(at) == "*" || self.tokens.get(at).is_some_and(|token| token.kind == TokenKind::Word)
         };
         let qualified = self.word(at + 1) == "::";
         let special = mark == ".." || attribute || qualified || self.word(at) == "*";

@@ -4,7 +4,7 @@
 //! While a script runs, its message and trees lie in a slot of the thread; the functions find them there, so that they
 //! are made once per engine and not once per message.
 
-use crate::trees::{Given, List, Trees};
+use crate::trees::{Insertion, List, Trees};
 use message::regex::{Pattern, Search};
 use message::{Value, XmlValue};
 use rquickjs::function::Opt;
@@ -225,8 +225,8 @@ fn of_pair(trees: &Trees, kind: &str, content: &Js<'_>) -> std::result::Result<O
     }
 }
 
-fn given<'a>(number: i32, text: &'a str) -> Given<'a> {
-    if number < 0 { Given::Text(text) } else { Given::List(number as List) }
+fn given<'a>(number: i32, text: &'a str) -> Insertion<'a> {
+    if number < 0 { Insertion::Text(text) } else { Insertion::List(number as List) }
 }
 
 /// A regular expression of Java on a text: `matches`, `find` (the places of all matches, in units of UTF-16, as JSON), `all` and

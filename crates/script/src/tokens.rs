@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// The kinds of token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TokenKind {
     /// A name or keyword.
     Word,
     /// A number, string, template or regular expression.
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
 /// One token.
 #[derive(Clone, Debug)]
 pub(crate) struct Token {
-    pub kind: Kind,
+    pub kind: TokenKind,
     /// Where it stands, in bytes.
     pub at: Range<usize>,
     /// A line break stands before it.
@@ -101,35 +101,35 @@ fn cut(text: &str, balanced: bool, nesting: usize) -> Vec<Token> {
         }
         let operand = operand_comes(text, tokens.last());
         let (kind, length) = if is_word_start(next) {
-            (Kind::Word, word_length(rest))
+            (TokenKind::Word, word_length(rest))
         } else if next.is_ascii_digit() || (next == '.' && bytes.get(at + 1).is_some_and(u8::is_ascii_digit))
         {
-            (Kind::Literal, number_length(rest))
+            (TokenKind::Literal, number_length(rest))
         } else if matches!(next, '"' | '\'') {
             let Some(length) = string_length(rest) else { break };
-            (Kind::Literal, length)
+            (TokenKind::Literal, length)
         } else if next == '`' {
             let Some(length) = template_length(rest, nesting) else { break };
-            (Kind::Literal, length)
+            (TokenKind::Literal, length)
         } else if next == '/' && operand {
             let Some(length) = regex_length(rest) else { break };
-            (Kind::Literal, length)
+            (TokenKind::Literal, length)
         } else if next == '<' && operand && begins_markup(rest) {
             let Some(length) = markup_pieces(rest, nesting).map(|(_, length)| length) else { break };
-            (Kind::Markup, length)
+            (TokenKind::Markup, length)
         } else {
             let mark = MARKS.iter().find(|mark| rest.starts_with(**mark));
             // `a?.5:1` is a condition.
             let mark =
                 mark.filter(|mark| **mark != "?." || !rest[2..].starts_with(|c: char| c.is_ascii_digit()));
-            (Kind::Mark, mark.map_or(next.len_utf8(), |mark| mark.len()))
+            (TokenKind::Mark, mark.map_or(next.len_utf8(), |mark| mark.len()))
         };
         tokens.push(Token { kind, at: at..at + length, after_break });
         after_break = false;
         at += length;
         match (kind, next) {
-            (Kind::Mark, '{') => depth += 1,
-            (Kind::Mark, '}') if balanced => {
+            (TokenKind::Mark, '{') => depth += 1,
+            (TokenKind::Mark, '}') if balanced => {
                 depth = depth.saturating_sub(1);
                 if depth == 0 {
                     break;
@@ -151,10 +151,10 @@ fn operand_comes(text: &str, last: Option<&Token>) -> bool {
     let Some(last) = last else { return true };
     let word = &text[last.at.clone()];
     match last.kind {
-        Kind::Word => is_before_operand(word),
-        Kind::Literal | Kind::Markup => false,
+        TokenKind::Word => is_before_operand(word),
+        TokenKind::Literal | TokenKind::Markup => false,
         // Behind `}` a statement begins more often than a division goes on.
-        Kind::Mark => !matches!(word, ")" | "]" | "++" | "--"),
+        TokenKind::Mark => !matches!(word, ")" | "]" | "++" | "--"),
     }
 }
 

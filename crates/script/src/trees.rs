@@ -316,7 +316,7 @@ impl Trees {
     }
 
     /// `x.key = value`.
-    pub(crate) fn set(&mut self, list: List, key: &str, value: Given<'_>) -> Result<(), String> {
+    pub(crate) fn set(&mut self, list: List, key: &str, value: Insertion<'_>) -> Result<(), String> {
         if let Ok(index) = key.parse::<usize>() {
             return match self.items(list).get(index).copied() {
                 Some(item) => self.fill(item, value),
@@ -330,8 +330,8 @@ impl Trees {
         let (uri, local) = (selector.namespace.unwrap_or("").to_owned(), selector.local.to_owned());
         if selector.attribute {
             let text = match value {
-                Given::Text(text) => text.to_owned(),
-                Given::List(from) => self.string_value(from),
+                Insertion::Text(text) => text.to_owned(),
+                Insertion::List(from) => self.string_value(from),
             };
             let document = &mut self.documents[item.document as usize];
             document.set_attribute(item.node, "", &uri, &local, &text);
@@ -343,7 +343,7 @@ impl Trees {
         let document = self.document(item);
         let found: Vec<NodeId> =
             document.children(item.node).filter(|&node| selector.matches(document, node)).collect();
-        if let Given::List(from) = value
+        if let Insertion::List(from) = value
             && let Some(&last) = found.last()
             && let Some((same, added)) = self.items(from).split_at_checked(found.len())
             && same
@@ -399,13 +399,13 @@ impl Trees {
     }
 
     /// A node gets a text, or is replaced by nodes.
-    fn fill(&mut self, item: Item, value: Given<'_>) -> Result<(), String> {
+    fn fill(&mut self, item: Item, value: Insertion<'_>) -> Result<(), String> {
         match value {
-            Given::Text(text) => {
+            Insertion::Text(text) => {
                 self.documents[item.document as usize].set_text(item.node, text);
                 Ok(())
             }
-            Given::List(from) => {
+            Insertion::List(from) => {
                 let copies = self.copies(from, item.document)?;
                 let document = &mut self.documents[item.document as usize];
                 for copy in copies {
@@ -430,11 +430,11 @@ impl Trees {
     }
 
     /// `appendChild`, `prependChild`, `setChildren`: puts nodes or a text into the one element of a list.
-    pub(crate) fn insert(&mut self, list: List, how: &str, value: Given<'_>) -> Result<(), String> {
+    pub(crate) fn insert(&mut self, list: List, how: &str, value: Insertion<'_>) -> Result<(), String> {
         let item = self.owner(list)?.ok_or("only one element can be added to")?;
         let nodes = match value {
-            Given::List(from) => self.copies(from, item.document)?,
-            Given::Text(text) => {
+            Insertion::List(from) => self.copies(from, item.document)?,
+            Insertion::Text(text) => {
                 let document = &mut self.documents[item.document as usize];
                 let fragment = document.create_fragment();
                 if text.is_empty() { Vec::new() } else { vec![document.append_text(fragment, text)] }
@@ -499,7 +499,7 @@ fn several(document: &Document) -> bool {
 
 /// What a script puts somewhere.
 #[derive(Clone, Copy)]
-pub(crate) enum Given<'a> {
+pub(crate) enum Insertion<'a> {
     /// A text.
     Text(&'a str),
     /// Nodes.
@@ -544,26 +544,26 @@ mod tests {
         let mut trees = Trees::default();
         let root = trees.parse("<a><b>1</b><b>2</b></a>").unwrap();
         let other = trees.parse("<d>4</d>").unwrap();
-        trees.set(root, "b", Given::Text("x<")).unwrap();
-        trees.set(root, "@k", Given::Text("v")).unwrap();
-        trees.set(root, "c", Given::List(other)).unwrap();
+        trees.set(root, "b", Insertion::Text("x<")).unwrap();
+        trees.set(root, "@k", Insertion::Text("v")).unwrap();
+        trees.set(root, "c", Insertion::List(other)).unwrap();
         let e = trees.get(root, "e").unwrap();
-        trees.set(e, "f", Given::Text("5")).unwrap();
-        trees.insert(root, "append", Given::List(other)).unwrap();
+        trees.set(e, "f", Insertion::Text("5")).unwrap();
+        trees.insert(root, "append", Insertion::List(other)).unwrap();
         assert_eq!(trees.xml(root), "<a k=\"v\"><b>x&lt;</b><d>4</d><e><f>5</f></e><d>4</d></a>");
         trees.delete(root, "d").unwrap();
         trees.delete(root, "@k").unwrap();
-        trees.insert(root, "set", Given::Text("t")).unwrap();
+        trees.insert(root, "set", Insertion::Text("t")).unwrap();
         trees.rename(root, "z").unwrap();
         assert_eq!(trees.xml(root), "<z>t</z>");
         assert!(
-            trees.set(root, "..b", Given::Text("")).is_err()
-                && trees.set(root, "a b", Given::Text("")).is_err()
+            trees.set(root, "..b", Insertion::Text("")).is_err()
+                && trees.set(root, "a b", Insertion::Text("")).is_err()
         );
         assert!(
             trees.parse("<a>").is_err() && trees.parse("<a/><b/>").is_ok() && trees.parse("text").is_ok()
         );
         let empty = trees.get(root, "none").unwrap();
-        assert!(trees.value(empty).is_none() && trees.set(empty, "3", Given::Text("")).is_err());
+        assert!(trees.value(empty).is_none() && trees.set(empty, "3", Insertion::Text("")).is_err());
     }
 }

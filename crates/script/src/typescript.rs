@@ -2,7 +2,7 @@
 //! language that mappings of WSO2's editor use. Constructs with a meaning at run time (`enum`, `namespace`, decorators) stay in the text, and
 //! the engine reports them as errors of syntax.
 
-use crate::tokens::{Kind, Token, brackets, is_before_operand, tokens};
+use crate::tokens::{Token, TokenKind, brackets, is_before_operand, tokens};
 use std::ops::Range;
 
 /// Deepest nesting of types.
@@ -111,7 +111,11 @@ impl<'t> Reader<'t> {
         let mut all = Vec::new();
         for token in tokens(text) {
             if matches!(&text[token.at.clone()], ">>" | ">>>") {
-                all.extend(token.at.map(|at| Token { kind: Kind::Mark, at: at..at + 1, after_break: false }));
+                all.extend(token.at.map(|at| Token {
+                    kind: TokenKind::Mark,
+                    at: at..at + 1,
+                    after_break: false,
+                }));
             } else {
                 all.push(token);
             }
@@ -126,7 +130,7 @@ impl<'t> Reader<'t> {
         self.tokens.get(at).map_or("", |token| &self.text[token.at.clone()])
     }
 
-    fn is(&self, at: usize, kind: Kind) -> bool {
+    fn is(&self, at: usize, kind: TokenKind) -> bool {
         self.tokens.get(at).is_some_and(|token| token.kind == kind)
     }
 
@@ -142,9 +146,9 @@ impl<'t> Reader<'t> {
     fn is_behind_operand(&self, at: usize) -> bool {
         let Some(before) = at.checked_sub(1) else { return false };
         match self.tokens[before].kind {
-            Kind::Word => !is_before_operand(self.word(before)),
-            Kind::Literal | Kind::Markup => true,
-            Kind::Mark => matches!(self.word(before), ")" | "]" | "}"),
+            TokenKind::Word => !is_before_operand(self.word(before)),
+            TokenKind::Literal | TokenKind::Markup => true,
+            TokenKind::Mark => matches!(self.word(before), ")" | "]" | "}"),
         }
     }
 
@@ -187,17 +191,17 @@ impl<'t> Reader<'t> {
                 };
                 self.blank(at, end);
             }
-            "declare" if self.begins_statement(at) && self.is(at + 1, Kind::Word) => {
+            "declare" if self.begins_statement(at) && self.is(at + 1, TokenKind::Word) => {
                 self.blank(at, self.statement_end(at));
             }
-            "interface" if self.begins_statement(at) && self.is(at + 1, Kind::Word) => {
+            "interface" if self.begins_statement(at) && self.is(at + 1, TokenKind::Word) => {
                 let open = (at + 2..at + MOST_WORDS).find(|&index| self.word(index) == "{");
                 if let Some((shape, end)) = open.and_then(|open| self.shape(open, 0)) {
                     self.declare(at, shape);
                     self.blank(at, end);
                 }
             }
-            "type" if self.begins_statement(at) && self.is(at + 1, Kind::Word) => {
+            "type" if self.begins_statement(at) && self.is(at + 1, TokenKind::Word) => {
                 let equals = (at + 2..at + MOST_WORDS).find(|&index| self.word(index) == "=");
                 if let Some((shape, end)) = equals.and_then(|equals| self.shape(equals + 1, 0)) {
                     self.declare(at, shape);
@@ -226,7 +230,7 @@ impl<'t> Reader<'t> {
             "!" if self.is_behind_operand(at) && !self.is_after_break(at) && self.word(at - 1) != "}" => {
                 self.blank(at, at + 1);
             }
-            "<" if at > 0 && self.is(at - 1, Kind::Word) => {
+            "<" if at > 0 && self.is(at - 1, TokenKind::Word) => {
                 if let Some((_, end)) = self.list_of_types(at, 0)
                     && self.word(end) == "("
                 {
@@ -253,7 +257,7 @@ impl<'t> Reader<'t> {
     }
 
     fn import(&mut self, at: usize) {
-        let Some(source) = (at + 1..at + MOST_WORDS).find(|&index| self.is(index, Kind::Literal)) else {
+        let Some(source) = (at + 1..at + MOST_WORDS).find(|&index| self.is(index, TokenKind::Literal)) else {
             return;
         };
         let from = unquoted(self.word(source));
@@ -285,7 +289,7 @@ impl<'t> Reader<'t> {
 
     fn function(&mut self, at: usize, outermost: bool) {
         let mut index = at + 1 + usize::from(self.word(at + 1) == "*");
-        let name = if self.is(index, Kind::Word) { self.word(index) } else { "" };
+        let name = if self.is(index, TokenKind::Word) { self.word(index) } else { "" };
         index += usize::from(!name.is_empty());
         if self.word(index) == "<"
             && let Some((_, end)) = self.list_of_types(index, 0)
@@ -397,7 +401,7 @@ impl<'t> Reader<'t> {
         let word = self.word(at);
         let (mut shape, mut end) = match word {
             "keyof" | "typeof" | "readonly" | "unique" | "infer"
-                if self.is(at + 1, Kind::Word) || word == "readonly" =>
+                if self.is(at + 1, TokenKind::Word) || word == "readonly" =>
             {
                 let (shape, end) = self.single(at + 1, depth + 1)?;
                 return Some((if word == "readonly" { shape } else { Shape::Any }, end));
@@ -413,11 +417,11 @@ impl<'t> Reader<'t> {
             }
             "new" => return Some((Shape::Any, self.shape(at + 1, depth + 1)?.1)),
             "-" => (Shape::Number, at + 2),
-            _ if self.is(at, Kind::Literal) => match word.starts_with(['"', '\'', '`']) {
+            _ if self.is(at, TokenKind::Literal) => match word.starts_with(['"', '\'', '`']) {
                 true => (Shape::Text, at + 1),
                 false => (Shape::Number, at + 1),
             },
-            _ if self.is(at, Kind::Word) => self.named(at, depth)?,
+            _ if self.is(at, TokenKind::Word) => self.named(at, depth)?,
             _ => return None,
         };
         while self.word(end) == "[" && !self.is_after_break(end) {
@@ -430,7 +434,7 @@ impl<'t> Reader<'t> {
 
     fn named(&self, at: usize, depth: usize) -> Option<(Shape, usize)> {
         let mut end = at + 1;
-        while self.word(end) == "." && self.is(end + 1, Kind::Word) {
+        while self.word(end) == "." && self.is(end + 1, TokenKind::Word) {
             end += 2;
         }
         if self.word(end) == "is" && !self.is_after_break(end) {
@@ -462,7 +466,7 @@ impl<'t> Reader<'t> {
             if self.word(index) == "readonly" && !matches!(self.word(index + 1), ":" | "?") {
                 index += 1;
             }
-            let named = self.is(index, Kind::Word) || self.is(index, Kind::Literal);
+            let named = self.is(index, TokenKind::Word) || self.is(index, TokenKind::Literal);
             let name = unquoted(self.word(index));
             let mut end = self.closing(index).unwrap_or(index) + 1;
             end += usize::from(self.word(end) == "?");

@@ -5,7 +5,7 @@ use std::fmt;
 /// What the other side is told. It never learns what exactly was wrong: the difference between a bad padding, a bad key and a bad
 /// signature is what attacks on encryption need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FailureKind {
     /// The header is not what the policy asks for, something cannot be decrypted, or a signature is wrong.
     Invalid,
     /// All is in order but the identity of the sender.
@@ -16,7 +16,7 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// What the other side is told.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// What the log is told. It names elements and algorithms, never a secret.
     pub why: String,
 }
@@ -24,12 +24,12 @@ pub struct Failure {
 impl Failure {
     /// The message is refused, because.
     pub fn invalid(why: impl Into<String>) -> Failure {
-        Failure { kind: Kind::Invalid, why: why.into() }
+        Failure { kind: FailureKind::Invalid, why: why.into() }
     }
 
     /// The sender is not who it claims to be.
     pub fn authentication(why: impl Into<String>) -> Failure {
-        Failure { kind: Kind::Authentication, why: why.into() }
+        Failure { kind: FailureKind::Authentication, why: why.into() }
     }
 }
 

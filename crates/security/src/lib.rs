@@ -22,7 +22,7 @@ mod replay;
 mod side;
 
 pub use certificate::Certificate;
-pub use failure::{Failure, Kind};
+pub use failure::{Failure, FailureKind};
 pub use incoming::{Opened, open};
 pub use outgoing::secure;
 pub use policy::Policy;

@@ -3,7 +3,7 @@
 
 mod common;
 
-use busbar_security::{Exchange, Kind, Role};
+use busbar_security::{Exchange, FailureKind, Role};
 use common::*;
 use xml::Document;
 use xml::c14n::{self, Algorithm};
@@ -130,7 +130,7 @@ fn both_sides_understand_each_other() {
         // A second time it is refused.
         let again = world.open(&request, &service, &mut Exchange::default());
         if service.policy.signs() || encrypted {
-            assert_eq!(again.map(|_| ()).unwrap_err().kind, Kind::Invalid, "{name}");
+            assert_eq!(again.map(|_| ()).unwrap_err().kind, FailureKind::Invalid, "{name}");
         }
         // And what says nothing is refused as well.
         assert!(world.open(REQUEST, &service, &mut Exchange::default()).is_err(), "{name}");
@@ -228,7 +228,7 @@ fn a_signed_body_that_was_moved_is_not_the_body() {
             .map(|opened| canonical(&opened.document));
         assert_eq!(
             failure.as_ref().map_err(|failure| failure.kind),
-            Err(Kind::Invalid),
+            Err(FailureKind::Invalid),
             "{what}: {failure:?}"
         );
     }
@@ -296,9 +296,12 @@ fn a_wrong_password_is_told_only_where_all_else_is_right() {
     busbar_security::secure(&mut document, &client, &mut Exchange::default(), &environment).unwrap();
     let request = xml::to_string(&document, Document::ROOT);
     let failure = world.open(&request, &service, &mut Exchange::default()).unwrap_err();
-    assert_eq!(failure.kind, Kind::Authentication, "{failure}");
+    assert_eq!(failure.kind, FailureKind::Authentication, "{failure}");
     let broken = request.replace("<ds:SignatureValue>", "<ds:SignatureValue>AAAA");
-    assert_eq!(world.open(&broken, &service, &mut Exchange::default()).unwrap_err().kind, Kind::Invalid);
+    assert_eq!(
+        world.open(&broken, &service, &mut Exchange::default()).unwrap_err().kind,
+        FailureKind::Invalid
+    );
 }
 
 /// Certificates of an authority, the lists of what it revoked, and tokens that bring the path to it.

@@ -83,7 +83,7 @@ impl fmt::Display for StoreError {
 impl std::error::Error for StoreError {}
 
 /// What a store answers, perhaps later.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// A message store. See the crate.
 pub trait Store: Send + Sync {
@@ -94,19 +94,19 @@ pub trait Store: Send + Sync {
     fn capacity(&self) -> Option<usize>;
 
     /// How many messages wait in it.
-    fn size(&self) -> Answer<'_, usize>;
+    fn size(&self) -> StoreFuture<'_, usize>;
 
     /// Puts a message behind all others. When this has succeeded the message is as safe as the store is.
-    fn store(&self, message: Message) -> Answer<'_, ()>;
+    fn store(&self, message: Message) -> StoreFuture<'_, ()>;
 
     /// The message that has waited longest. It stays in the store until it is acknowledged.
-    fn peek(&self) -> Answer<'_, Option<Arc<Message>>>;
+    fn peek(&self) -> StoreFuture<'_, Option<Arc<Message>>>;
 
     /// Takes a message out for good; `false`: it was not there.
-    fn ack<'a>(&'a self, id: &'a str) -> Answer<'a, bool>;
+    fn ack<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool>;
 
     /// Takes all messages out; answers how many there were.
-    fn clear(&self) -> Answer<'_, usize>;
+    fn clear(&self) -> StoreFuture<'_, usize>;
 
     /// How many messages wait in it, where that is known without asking a server.
     fn waiting(&self) -> Option<usize> {

@@ -1,6 +1,6 @@
 //! The in-memory store: a queue with bounds. What waits in it is lost when the process ends.
 
-use crate::{Answer, Message, Store, StoreError};
+use crate::{Message, Store, StoreError, StoreFuture};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -70,7 +70,7 @@ impl Memory {
     }
 }
 
-fn ready<'a, T: Send + 'a>(result: Result<T, StoreError>) -> Answer<'a, T> {
+fn ready<'a, T: Send + 'a>(result: Result<T, StoreError>) -> StoreFuture<'a, T> {
     Box::pin(std::future::ready(result))
 }
 
@@ -83,23 +83,23 @@ impl Store for Memory {
         Some(self.limits.messages)
     }
 
-    fn size(&self) -> Answer<'_, usize> {
+    fn size(&self) -> StoreFuture<'_, usize> {
         ready(Ok(self.waiting().messages.len()))
     }
 
-    fn store(&self, message: Message) -> Answer<'_, ()> {
+    fn store(&self, message: Message) -> StoreFuture<'_, ()> {
         ready(self.push(message))
     }
 
-    fn peek(&self) -> Answer<'_, Option<Arc<Message>>> {
+    fn peek(&self) -> StoreFuture<'_, Option<Arc<Message>>> {
         ready(Ok(self.waiting().messages.front().map(|(message, _)| Arc::clone(message))))
     }
 
-    fn ack<'a>(&'a self, id: &'a str) -> Answer<'a, bool> {
+    fn ack<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool> {
         ready(Ok(self.remove(id)))
     }
 
-    fn clear(&self) -> Answer<'_, usize> {
+    fn clear(&self) -> StoreFuture<'_, usize> {
         ready(Ok(std::mem::take(&mut *self.waiting()).messages.len()))
     }
 
@@ -137,7 +137,7 @@ mod tests {
     }
 
     /// It never waits.
-    fn now<T>(mut response: Answer<'_, T>) -> Result<T, StoreError> {
+    fn now<T>(mut response: StoreFuture<'_, T>) -> Result<T, StoreError> {
         match response.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => result,
             Poll::Pending => panic!("an in-memory store does not wait"),

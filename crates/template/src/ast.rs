@@ -47,12 +47,12 @@ impl std::error::Error for Error {}
 /// An expression with its place.
 #[derive(Debug)]
 pub(crate) struct Expr {
-    pub kind: Kind,
+    pub kind: ExprKind,
     pub place: Place,
 }
 
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ExprKind {
     Text(Arc<str>),
     /// A string with `${…}` in it.
     Parts(Vec<Piece>),

@@ -1,6 +1,6 @@
 //! Parsing: expressions, character by character.
 
-use crate::ast::{Arithmetic, Compare, Error, Expr, Kind, Piece, Place, RangeEnd, Special};
+use crate::ast::{Arithmetic, Compare, Error, Expr, ExprKind, Piece, Place, RangeEnd, Special};
 use crate::built_in;
 use crate::number::Number;
 use std::sync::Arc;
@@ -176,7 +176,7 @@ impl<'t> Cursor<'t> {
         while self.take("||") {
             let place = left.place;
             let right = self.and()?;
-            left = Expr { kind: Kind::Or(Box::new(left), Box::new(right)), place };
+            left = Expr { kind: ExprKind::Or(Box::new(left), Box::new(right)), place };
         }
         Ok(left)
     }
@@ -186,7 +186,7 @@ impl<'t> Cursor<'t> {
         while self.take("&&") || self.take("&amp;&amp;") || self.take("\\and") {
             let place = left.place;
             let right = self.equality()?;
-            left = Expr { kind: Kind::And(Box::new(left), Box::new(right)), place };
+            left = Expr { kind: ExprKind::And(Box::new(left), Box::new(right)), place };
         }
         Ok(left)
     }
@@ -201,7 +201,7 @@ impl<'t> Cursor<'t> {
             return Ok(left);
         };
         let right = self.relation()?;
-        Ok(Expr { place: left.place, kind: Kind::Compare(op, Box::new(left), Box::new(right)) })
+        Ok(Expr { place: left.place, kind: ExprKind::Compare(op, Box::new(left), Box::new(right)) })
     }
 
     fn relation(&mut self) -> Parsed<Expr> {
@@ -218,7 +218,7 @@ impl<'t> Cursor<'t> {
             return Ok(left);
         };
         let right = self.range()?;
-        Ok(Expr { place: left.place, kind: Kind::Compare(op, Box::new(left), Box::new(right)) })
+        Ok(Expr { place: left.place, kind: ExprKind::Compare(op, Box::new(left), Box::new(right)) })
     }
 
     fn is_less(&mut self) -> bool {
@@ -244,7 +244,7 @@ impl<'t> Cursor<'t> {
             return Ok(left);
         };
         let right = if open { None } else { Some(Box::new(self.sum()?)) };
-        Ok(Expr { place: left.place, kind: Kind::Range(Box::new(left), end, right) })
+        Ok(Expr { place: left.place, kind: ExprKind::Range(Box::new(left), end, right) })
     }
 
     fn sum(&mut self) -> Parsed<Expr> {
@@ -263,7 +263,8 @@ impl<'t> Cursor<'t> {
             };
             self.at += 1;
             let right = self.product()?;
-            left = Expr { place: left.place, kind: Kind::Arithmetic(op, Box::new(left), Box::new(right)) };
+            left =
+                Expr { place: left.place, kind: ExprKind::Arithmetic(op, Box::new(left), Box::new(right)) };
         }
     }
 
@@ -280,17 +281,18 @@ impl<'t> Cursor<'t> {
             };
             self.at += 1;
             let right = self.unary()?;
-            left = Expr { place: left.place, kind: Kind::Arithmetic(op, Box::new(left), Box::new(right)) };
+            left =
+                Expr { place: left.place, kind: ExprKind::Arithmetic(op, Box::new(left), Box::new(right)) };
         }
     }
 
     fn unary(&mut self) -> Parsed<Expr> {
         self.skip();
         let place = self.place();
-        let kind: fn(Box<Expr>) -> Kind = match self.rest().bytes().next() {
-            Some(b'!') => Kind::Not,
-            Some(b'-') => Kind::Negate,
-            Some(b'+') => Kind::Plus,
+        let kind: fn(Box<Expr>) -> ExprKind = match self.rest().bytes().next() {
+            Some(b'!') => ExprKind::Not,
+            Some(b'-') => ExprKind::Negate,
+            Some(b'+') => ExprKind::Plus,
             _ => return self.postfix(),
         };
         self.at += 1;
@@ -317,29 +319,29 @@ impl<'t> Cursor<'t> {
                 self.skip();
                 let name = self.member()?;
                 match base.kind {
-                    Kind::BuiltIn(of, "string", args) if args.is_empty() => {
-                        let format = Expr { kind: Kind::Text(name), place: self.place() };
-                        Kind::BuiltIn(of, "string", vec![format])
+                    ExprKind::BuiltIn(of, "string", args) if args.is_empty() => {
+                        let format = Expr { kind: ExprKind::Text(name), place: self.place() };
+                        ExprKind::BuiltIn(of, "string", vec![format])
                     }
-                    kind => Kind::Dot(Box::new(Expr { kind, place }), name),
+                    kind => ExprKind::Dot(Box::new(Expr { kind, place }), name),
                 }
             } else if rest.starts_with('[') {
                 self.at += 1;
                 let index = self.bracketed(Self::expression)?;
                 self.expect("]")?;
                 match base.kind {
-                    Kind::BuiltIn(of, "string", args) if args.is_empty() => {
-                        Kind::BuiltIn(of, "string", vec![index])
+                    ExprKind::BuiltIn(of, "string", args) if args.is_empty() => {
+                        ExprKind::BuiltIn(of, "string", vec![index])
                     }
-                    kind => Kind::Index(Box::new(Expr { kind, place }), Box::new(index)),
+                    kind => ExprKind::Index(Box::new(Expr { kind, place }), Box::new(index)),
                 }
             } else if rest.starts_with('(') {
                 self.at += 1;
                 let arguments = self.arguments(")")?;
-                Kind::Call(Box::new(base), arguments)
+                ExprKind::Call(Box::new(base), arguments)
             } else if rest.starts_with("??") {
                 self.at += 2;
-                Kind::Exists(Box::new(base))
+                ExprKind::Exists(Box::new(base))
             } else if rest.starts_with('?') {
                 self.at += 1;
                 self.built_in(base)?
@@ -350,7 +352,7 @@ impl<'t> Cursor<'t> {
                 } else {
                     None
                 };
-                Kind::Default(Box::new(base), default)
+                ExprKind::Default(Box::new(base), default)
             } else {
                 return Ok(base);
             };
@@ -383,7 +385,7 @@ impl<'t> Cursor<'t> {
         Ok(format!("{}{name}", "@@".get(..ats).unwrap_or("")).into())
     }
 
-    fn built_in(&mut self, base: Expr) -> Parsed<Kind> {
+    fn built_in(&mut self, base: Expr) -> Parsed<ExprKind> {
         self.skip();
         let at = self.at;
         let written = self.name()?;
@@ -406,7 +408,7 @@ impl<'t> Cursor<'t> {
             }
             false => Vec::new(),
         };
-        Ok(Kind::BuiltIn(Box::new(base), built_in_name, arguments))
+        Ok(ExprKind::BuiltIn(Box::new(base), built_in_name, arguments))
     }
 
     /// Arguments up to a bracket.
@@ -451,7 +453,7 @@ impl<'t> Cursor<'t> {
             return Ok(None);
         }
         let body = self.expression()?;
-        Ok(Some(Expr { kind: Kind::Lambda(names, Box::new(body)), place }))
+        Ok(Some(Expr { kind: ExprKind::Lambda(names, Box::new(body)), place }))
     }
 
     /// Whether an operand follows.
@@ -502,7 +504,7 @@ impl<'t> Cursor<'t> {
                 match Number::parse(&rest[..end]) {
                     Some(number) => {
                         self.at += end;
-                        Kind::Number(number)
+                        ExprKind::Number(number)
                     }
                     None => return self.error("this number is too large"),
                 }
@@ -511,11 +513,11 @@ impl<'t> Cursor<'t> {
                 self.at += 1;
                 let inner = self.bracketed(Self::expression)?;
                 self.expect(")")?;
-                Kind::Paren(Box::new(inner))
+                ExprKind::Paren(Box::new(inner))
             }
             Some('[') => {
                 self.at += 1;
-                Kind::List(self.arguments("]")?)
+                ExprKind::List(self.arguments("]")?)
             }
             Some('{') => {
                 self.at += 1;
@@ -528,12 +530,12 @@ impl<'t> Cursor<'t> {
             Some(c) if is_name_start(c) || c == '\\' => {
                 let name = self.name()?;
                 match &*name {
-                    "true" => Kind::Boolean(true),
-                    "false" => Kind::Boolean(false),
+                    "true" => ExprKind::Boolean(true),
+                    "false" => ExprKind::Boolean(false),
                     "gt" | "gte" | "lt" | "lte" | "as" | "in" | "using" => {
                         return Err(Error::new(format!("expected an expression, found `{name}`"), place));
                     }
-                    _ => Kind::Variable(name),
+                    _ => ExprKind::Variable(name),
                 }
             }
             _ => {
@@ -544,7 +546,7 @@ impl<'t> Cursor<'t> {
         Ok(Expr { kind, place })
     }
 
-    fn hash(&mut self) -> Parsed<Kind> {
+    fn hash(&mut self) -> Parsed<ExprKind> {
         self.bracketed(|cursor| {
             let mut members = Vec::new();
             while !cursor.take("}") {
@@ -558,14 +560,14 @@ impl<'t> Cursor<'t> {
                     break;
                 }
             }
-            Ok(Kind::Hash(members))
+            Ok(ExprKind::Hash(members))
         })
     }
 
-    fn special(&mut self) -> Parsed<Kind> {
+    fn special(&mut self) -> Parsed<ExprKind> {
         let at = self.at;
         let name = self.name()?;
-        Ok(Kind::Special(match &*built_in::snake(&name) {
+        Ok(ExprKind::Special(match &*built_in::snake(&name) {
             "now" => Special::Now,
             "data_model" | "vars" | "globals" | "main" | "locals" | "namespace" => Special::Variables,
             "error" => Special::Error,
@@ -582,7 +584,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// A string literal.
-    fn string(&mut self, raw: bool) -> Parsed<Kind> {
+    fn string(&mut self, raw: bool) -> Parsed<ExprKind> {
         let place = self.place();
         let quote = if self.rest().starts_with('"') { '"' } else { '\'' };
         let mut chars = self.rest().char_indices().skip(1);
@@ -627,7 +629,7 @@ impl<'t> Cursor<'t> {
         let Some(end) = end else { return self.error("this string has no end") };
         self.at += end;
         if raw {
-            return Ok(Kind::Text(out.into()));
+            return Ok(ExprKind::Text(out.into()));
         }
         let mut pieces = Vec::new();
         let mut rest = out.as_str();
@@ -642,12 +644,12 @@ impl<'t> Cursor<'t> {
             rest = &rest[at + 2 + inner.at..];
         }
         if pieces.is_empty() {
-            return Ok(Kind::Text(rest.replace(BRACE, "{").into()));
+            return Ok(ExprKind::Text(rest.replace(BRACE, "{").into()));
         }
         if !rest.is_empty() {
             pieces.push(Piece::Text(rest.replace(BRACE, "{").into()));
         }
-        Ok(Kind::Parts(pieces))
+        Ok(ExprKind::Parts(pieces))
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn member<'m>(
     let is_element = |node: NodeId| document.kind(node) == NodeKind::Element;
     let has_name = |node: NodeId, name: &str| matches(document, node, name, prefixes);
     let has_children = |node: NodeId| matches!(document.kind(node), NodeKind::Element | NodeKind::Document);
-    let mut found = Found { run, place, nodes: Vec::new() };
+    let mut found = Collector { run, place, nodes: Vec::new() };
     for &node in nodes {
         found.run.spend(1, place)?;
         match key {
@@ -65,13 +65,13 @@ pub(crate) fn member<'m>(
 }
 
 /// Nodes that are being collected, counted as they come.
-struct Found<'r, 'm> {
+struct Collector<'r, 'm> {
     run: &'r mut Run<'m>,
     place: Place,
     nodes: Vec<NodeId>,
 }
 
-impl Found<'_, '_> {
+impl Collector<'_, '_> {
     fn add(&mut self, from: impl Iterator<Item = NodeId>, wanted: impl Fn(NodeId) -> bool) -> Res<()> {
         /// Nodes that are looked at for one unit.
         const STRIDE: usize = 8;

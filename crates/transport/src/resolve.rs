@@ -22,7 +22,7 @@ const WAITING: usize = 1024;
 const REMEMBERED: usize = 4096;
 
 /// The result for a name: at least one address, in the order of preference, or why there is none.
-pub(crate) type Found = Result<Arc<[IpAddr]>, Arc<io::Error>>;
+pub(crate) type Resolved = Result<Arc<[IpAddr]>, Arc<io::Error>>;
 
 /// The resolver. One for all workers.
 pub(crate) struct Resolver {
@@ -42,13 +42,13 @@ struct State {
 }
 
 enum Name {
-    Known { found: Found, until: Instant },
-    Asked(watch::Receiver<Option<Found>>),
+    Known { found: Resolved, until: Instant },
+    Asked(watch::Receiver<Option<Resolved>>),
 }
 
 struct Question {
     name: String,
-    answer: watch::Sender<Option<Found>>,
+    answer: watch::Sender<Option<Resolved>>,
 }
 
 impl Resolver {
@@ -65,7 +65,7 @@ impl Resolver {
     }
 
     /// The addresses of a name. An error of kind `QuotaExceeded`: too many questions wait already.
-    pub(crate) async fn resolve(self: &Arc<Resolver>, name: &str) -> Found {
+    pub(crate) async fn resolve(self: &Arc<Resolver>, name: &str) -> Resolved {
         let mut outcome = {
             let mut state = lock(&self.state);
             match state.names.get(name) {
@@ -84,7 +84,7 @@ impl Resolver {
         self: &Arc<Resolver>,
         state: &mut State,
         name: &str,
-    ) -> Result<watch::Receiver<Option<Found>>, Arc<io::Error>> {
+    ) -> Result<watch::Receiver<Option<Resolved>>, Arc<io::Error>> {
         let (sender, receiver) = watch::channel(None);
         let question = Question { name: name.to_owned(), answer: sender };
         if state.threads < AT_A_TIME {
@@ -110,7 +110,7 @@ impl Resolver {
                 found => found,
             };
             let keep = if found.is_ok() { self.keep } else { self.keep_failure };
-            let found: Found = found.map(Arc::from).map_err(Arc::new);
+            let found: Resolved = found.map(Arc::from).map_err(Arc::new);
             let now = Instant::now();
             let next = {
                 let mut state = lock(&self.state);
@@ -259,7 +259,7 @@ mod tests {
             for n in 0..REMEMBERED + 10 {
                 let mut state = lock(&resolver.state);
                 state.forget(Instant::now());
-                let found: Found = Ok(Arc::from([IpAddr::from([127, 0, 0, 1])]));
+                let found: Resolved = Ok(Arc::from([IpAddr::from([127, 0, 0, 1])]));
                 let until = Instant::now() + LONG;
                 state.names.insert(format!("x{n}"), Name::Known { found, until });
                 assert!(state.names.len() <= REMEMBERED);

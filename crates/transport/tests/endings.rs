@@ -17,9 +17,9 @@ use support::*;
 /// Tells all that it hears of.
 struct Witness(Sender<String>);
 
-struct Told(Sender<String>);
+struct Reporter(Sender<String>);
 
-impl OnEnd for Told {
+impl OnEnd for Reporter {
     fn ended(self: Box<Self>, end: &End<'_>) {
         let outcome = match &end.outcome {
             Outcome::Whole => "whole".to_owned(),
@@ -65,7 +65,7 @@ impl Handler for Witness {
             "/hello" => Response::new(200, "hello"),
             _ => Response::new(200, request.body),
         };
-        Response { on_end: Some(Box::new(Told(self.0.clone()))), ..response }
+        Response { on_end: Some(Box::new(Reporter(self.0.clone()))), ..response }
     }
 
     fn refused(&self, refused: &Refused<'_>) {

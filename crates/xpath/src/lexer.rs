@@ -9,13 +9,13 @@ use crate::options::Version;
 /// A token and its place.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Token<'s> {
-    pub kind: Kind<'s>,
+    pub kind: TokenKind<'s>,
     pub span: Span,
 }
 
 /// The kinds of token.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Kind<'s> {
+pub(crate) enum TokenKind<'s> {
     Number(f64),
     /// A number in XPath 2.0: its form determines the type.
     Numeral(&'s str),
@@ -60,7 +60,7 @@ pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPat
             at = comment_end(src, at)?;
         }
         let Some(&b) = bytes.get(at) else {
-            out.push(Token { kind: Kind::End, span: Span::new(at, at) });
+            out.push(Token { kind: TokenKind::End, span: Span::new(at, at) });
             return Ok(out);
         };
         let start = at;
@@ -79,7 +79,7 @@ pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPat
             }
             at += 1;
             let inner = &src[start + 1..at - 1];
-            if doubled { Kind::Doubled(inner, b as char) } else { Kind::Literal(inner) }
+            if doubled { TokenKind::Doubled(inner, b as char) } else { TokenKind::Literal(inner) }
         } else if b.is_ascii_digit() || (b == b'.' && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)) {
             at = digits(bytes, at);
             if bytes.get(at) == Some(&b'.') {
@@ -100,13 +100,13 @@ pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPat
                         start..at + 1,
                     ));
                 }
-                out.push(Token { kind: Kind::Numeral(&src[start..at]), span: Span::new(start, at) });
+                out.push(Token { kind: TokenKind::Numeral(&src[start..at]), span: Span::new(start, at) });
                 continue;
             }
-            Kind::Number(src[start..at].parse().unwrap_or(f64::NAN))
+            TokenKind::Number(src[start..at].parse().unwrap_or(f64::NAN))
         } else if b == b'$' {
             at += 1;
-            Kind::Punct("$")
+            TokenKind::Punct("$")
         } else if b == b'*'
             && version2
             && bytes.get(at + 1) == Some(&b':')
@@ -114,15 +114,15 @@ pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPat
         {
             let local = name_at(src, at + 2);
             at += 2 + local.len();
-            Kind::StarPrefixed(local)
+            TokenKind::StarPrefixed(local)
         } else if version == Version::V31
             && let Some(p) = PUNCTUATION_31.iter().find(|p| src[at..].starts_with(**p))
         {
             at += p.len();
-            Kind::Punct(p)
+            TokenKind::Punct(p)
         } else if b == b':' && version == Version::V31 {
             at += 1;
-            Kind::Punct(":")
+            TokenKind::Punct(":")
         } else if version == Version::V31 && src[at..].starts_with("Q{") {
             let Some(len) = src[at..].find('}').filter(|len| !src[at + 2..at + len].contains('{')) else {
                 return Err(XPathError::new("the `}` behind the namespace is missing", start..src.len()));
@@ -135,21 +135,21 @@ pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPat
             }
             if bytes.get(at) == Some(&b'*') {
                 at += 1;
-                Kind::PrefixedStar(uri)
+                TokenKind::PrefixedStar(uri)
             } else {
                 let local = name_at(src, at);
                 if local.is_empty() {
                     return Err(XPathError::new("expected a name after the namespace", start..at));
                 }
                 at += local.len();
-                Kind::Prefixed(uri, local)
+                TokenKind::Prefixed(uri, local)
             }
         } else if b == b'?' && version2 {
             at += 1;
-            Kind::Punct("?")
+            TokenKind::Punct("?")
         } else if let Some(p) = PUNCTUATION.iter().find(|p| src[at..].starts_with(**p)) {
             at += p.len();
-            Kind::Punct(p)
+            TokenKind::Punct(p)
         } else {
             let local = name_at(src, at);
             if local.is_empty() {
@@ -161,22 +161,22 @@ pub(crate) fn tokens(src: &str, version: Version) -> Result<Vec<Token<'_>>, XPat
             if bytes.get(at) == Some(&b':') && bytes.get(at + 1) != Some(&b':') {
                 if bytes.get(at + 1) == Some(&b'*') {
                     at += 2;
-                    Kind::PrefixedStar(local)
+                    TokenKind::PrefixedStar(local)
                 } else {
                     let second = name_at(src, at + 1);
                     if second.is_empty() && version == Version::V31 {
                         // The key of a map, or `$x:=`.
-                        out.push(Token { kind: Kind::Name(local), span: Span::new(start, at) });
+                        out.push(Token { kind: TokenKind::Name(local), span: Span::new(start, at) });
                         continue;
                     }
                     if second.is_empty() {
                         return Err(XPathError::new("expected a name after the prefix", at..at + 1));
                     }
                     at += 1 + second.len();
-                    Kind::Prefixed(local, second)
+                    TokenKind::Prefixed(local, second)
                 }
             } else {
-                Kind::Name(local)
+                TokenKind::Name(local)
             }
         };
         out.push(Token { kind, span: Span::new(start, at) });
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn splits() {
         let kinds = |s| tokens(s, Version::V1).unwrap().into_iter().map(|t| t.kind).collect::<Vec<_>>();
-        use Kind::*;
+        use TokenKind::*;
         assert_eq!(kinds("a:b/*"), [Prefixed("a", "b"), Punct("/"), Punct("*"), End]);
         assert_eq!(kinds("child::a-b"), [Name("child"), Punct("::"), Name("a-b"), End]);
         assert_eq!(kinds("1.5.5"), [Number(1.5), Number(0.5), End]);

@@ -3,7 +3,7 @@
 
 use crate::ast::{Axis, BinaryOp, Expr, ExprKind, NodeTest, QName, Start, Step};
 use crate::error::{Span, XPathError};
-use crate::lexer::{Kind, Token, tokens};
+use crate::lexer::{Token, TokenKind, tokens};
 use crate::options::Version;
 
 /// Longest expression source in bytes.
@@ -23,7 +23,7 @@ pub fn parse(src: &str, version: Version) -> Result<Expr, XPathError> {
         let mut p = Parser { tokens, at: 0, depth: 0, version };
         let expr = p.whole()?;
         match p.peek().kind {
-            Kind::End => Ok(expr),
+            TokenKind::End => Ok(expr),
             _ => Err(p.unexpected("an operator or the end of the expression")),
         }
     });
@@ -51,8 +51,8 @@ impl<'s> Parser<'s> {
         self.tokens[self.at]
     }
 
-    pub fn peek_after(&self, n: usize) -> Kind<'s> {
-        self.tokens.get(self.at + n).map_or(Kind::End, |t| t.kind)
+    pub fn peek_after(&self, n: usize) -> TokenKind<'s> {
+        self.tokens.get(self.at + n).map_or(TokenKind::End, |t| t.kind)
     }
 
     pub fn next(&mut self) -> Token<'s> {
@@ -65,7 +65,7 @@ impl<'s> Parser<'s> {
     }
 
     pub fn is(&self, p: &str) -> bool {
-        matches!(self.peek().kind, Kind::Punct(q) if q == p)
+        matches!(self.peek().kind, TokenKind::Punct(q) if q == p)
     }
 
     pub fn eat(&mut self, p: &str) -> bool {
@@ -88,18 +88,18 @@ impl<'s> Parser<'s> {
     pub fn unexpected(&self, wanted: &str) -> XPathError {
         let t = self.peek();
         let found = match t.kind {
-            Kind::End => return XPathError::new(format!("expected {wanted}, found the end"), t.span),
-            Kind::Number(n) => format!("the number {n}"),
-            Kind::Numeral(n) => format!("the number {n}"),
-            Kind::Literal(_) | Kind::Doubled(..) => "a string literal".to_string(),
-            Kind::StarPrefixed(n) => format!("`*:{n}`"),
-            Kind::Name(n) => format!("`{n}`"),
-            Kind::Prefixed(p, n) => format!("`{p}:{n}`"),
-            Kind::PrefixedStar(p) => format!("`{p}:*`"),
-            Kind::Punct(p) => format!("`{p}`"),
+            TokenKind::End => return XPathError::new(format!("expected {wanted}, found the end"), t.span),
+            TokenKind::Number(n) => format!("the number {n}"),
+            TokenKind::Numeral(n) => format!("the number {n}"),
+            TokenKind::Literal(_) | TokenKind::Doubled(..) => "a string literal".to_string(),
+            TokenKind::StarPrefixed(n) => format!("`*:{n}`"),
+            TokenKind::Name(n) => format!("`{n}`"),
+            TokenKind::Prefixed(p, n) => format!("`{p}:{n}`"),
+            TokenKind::PrefixedStar(p) => format!("`{p}:*`"),
+            TokenKind::Punct(p) => format!("`{p}`"),
         };
         let version2 = match t.kind {
-            Kind::Name(n) => matches!(
+            TokenKind::Name(n) => matches!(
                 n,
                 "eq" | "ne"
                     | "lt"
@@ -122,12 +122,14 @@ impl<'s> Parser<'s> {
                     | "return"
                     | "satisfies"
             ),
-            Kind::Punct(p) => {
+            TokenKind::Punct(p) => {
                 matches!(p, "<<" | ">>" | ",")
                     || p == "$"
                         && self.at > 0
-                        && matches!(self.tokens[self.at - 1].kind, Kind::Name("for" | "some" | "every"))
-                    || p == ")" && self.at > 0 && matches!(self.tokens[self.at - 1].kind, Kind::Punct("("))
+                        && matches!(self.tokens[self.at - 1].kind, TokenKind::Name("for" | "some" | "every"))
+                    || p == ")"
+                        && self.at > 0
+                        && matches!(self.tokens[self.at - 1].kind, TokenKind::Punct("("))
             }
             _ => false,
         };
@@ -171,7 +173,7 @@ impl<'s> Parser<'s> {
 
     pub fn or(&mut self) -> Parsed<Expr> {
         let first = self.and()?;
-        self.chain(first, |k| k == Kind::Name("or"), Parser::and, ExprKind::Or)
+        self.chain(first, |k| k == TokenKind::Name("or"), Parser::and, ExprKind::Or)
     }
 
     fn and(&mut self) -> Parsed<Expr> {
@@ -180,14 +182,14 @@ impl<'s> Parser<'s> {
             _ => Parser::comparison,
         };
         let first = operand(self)?;
-        self.chain(first, |k| k == Kind::Name("and"), operand, ExprKind::And)
+        self.chain(first, |k| k == TokenKind::Name("and"), operand, ExprKind::And)
     }
 
     /// `first op item op item …` as one flat node.
     pub fn chain(
         &mut self,
         first: Expr,
-        op: fn(Kind<'_>) -> bool,
+        op: fn(TokenKind<'_>) -> bool,
         item: fn(&mut Self) -> Parsed<Expr>,
         make: fn(Vec<Expr>) -> ExprKind,
     ) -> Parsed<Expr> {
@@ -222,17 +224,17 @@ impl<'s> Parser<'s> {
 
     fn binary_op(&self) -> Option<(BinaryOp, u8)> {
         Some(match self.peek().kind {
-            Kind::Punct("=") => (BinaryOp::Equal, 0),
-            Kind::Punct("!=") => (BinaryOp::NotEqual, 0),
-            Kind::Punct("<") => (BinaryOp::Less, 1),
-            Kind::Punct("<=") => (BinaryOp::LessOrEqual, 1),
-            Kind::Punct(">") => (BinaryOp::Greater, 1),
-            Kind::Punct(">=") => (BinaryOp::GreaterOrEqual, 1),
-            Kind::Punct("+") => (BinaryOp::Add, 2),
-            Kind::Punct("-") => (BinaryOp::Subtract, 2),
-            Kind::Punct("*") => (BinaryOp::Multiply, 3),
-            Kind::Name("div") => (BinaryOp::Divide, 3),
-            Kind::Name("mod") => (BinaryOp::Modulo, 3),
+            TokenKind::Punct("=") => (BinaryOp::Equal, 0),
+            TokenKind::Punct("!=") => (BinaryOp::NotEqual, 0),
+            TokenKind::Punct("<") => (BinaryOp::Less, 1),
+            TokenKind::Punct("<=") => (BinaryOp::LessOrEqual, 1),
+            TokenKind::Punct(">") => (BinaryOp::Greater, 1),
+            TokenKind::Punct(">=") => (BinaryOp::GreaterOrEqual, 1),
+            TokenKind::Punct("+") => (BinaryOp::Add, 2),
+            TokenKind::Punct("-") => (BinaryOp::Subtract, 2),
+            TokenKind::Punct("*") => (BinaryOp::Multiply, 3),
+            TokenKind::Name("div") => (BinaryOp::Divide, 3),
+            TokenKind::Name("mod") => (BinaryOp::Modulo, 3),
             _ => return None,
         })
     }
@@ -259,7 +261,7 @@ impl<'s> Parser<'s> {
 
     fn union(&mut self) -> Parsed<Expr> {
         let first = self.path()?;
-        self.chain(first, |k| k == Kind::Punct("|"), Parser::path, ExprKind::Union)
+        self.chain(first, |k| k == TokenKind::Punct("|"), Parser::path, ExprKind::Union)
     }
 
     /// `PathExpr`: a location path, or a filter expression that a path may follow.
@@ -306,7 +308,7 @@ impl<'s> Parser<'s> {
     /// Takes `/` or `//`; the latter adds its step.
     pub fn separator(&mut self, steps: &mut Vec<Step>) {
         let t = self.next();
-        if t.kind == Kind::Punct("//") {
+        if t.kind == TokenKind::Punct("//") {
             steps.push(Step {
                 axis: Axis::DescendantOrSelf,
                 test: NodeTest::Node,
@@ -333,31 +335,31 @@ impl<'s> Parser<'s> {
     pub fn starts_step(&self) -> bool {
         matches!(
             self.peek().kind,
-            Kind::Name(_)
-                | Kind::Prefixed(..)
-                | Kind::PrefixedStar(_)
-                | Kind::StarPrefixed(_)
-                | Kind::Punct("*" | "@" | "." | "..")
+            TokenKind::Name(_)
+                | TokenKind::Prefixed(..)
+                | TokenKind::PrefixedStar(_)
+                | TokenKind::StarPrefixed(_)
+                | TokenKind::Punct("*" | "@" | "." | "..")
         )
     }
 
     /// Whether a primary expression comes next: anything but the start of a location path.
     pub fn starts_filter(&self) -> bool {
         match self.peek().kind {
-            Kind::Number(_)
-            | Kind::Numeral(_)
-            | Kind::Literal(_)
-            | Kind::Doubled(..)
-            | Kind::Punct("(" | "$") => true,
-            Kind::Punct("[" | "?") => self.version == Version::V31,
-            Kind::Name(_) | Kind::Prefixed(..) if self.is_function_reference() => true,
-            Kind::Name("map" | "array") if self.is_constructor() => true,
-            Kind::Name(n) => {
-                self.peek_after(1) == Kind::Punct("(")
+            TokenKind::Number(_)
+            | TokenKind::Numeral(_)
+            | TokenKind::Literal(_)
+            | TokenKind::Doubled(..)
+            | TokenKind::Punct("(" | "$") => true,
+            TokenKind::Punct("[" | "?") => self.version == Version::V31,
+            TokenKind::Name(_) | TokenKind::Prefixed(..) if self.is_function_reference() => true,
+            TokenKind::Name("map" | "array") if self.is_constructor() => true,
+            TokenKind::Name(n) => {
+                self.peek_after(1) == TokenKind::Punct("(")
                     && !is_node_type(n)
                     && !(self.version.is_version2() && crate::parser2::is_kind_test(n))
             }
-            Kind::Prefixed(..) => self.peek_after(1) == Kind::Punct("("),
+            TokenKind::Prefixed(..) => self.peek_after(1) == TokenKind::Punct("("),
             _ => false,
         }
     }
@@ -379,23 +381,23 @@ impl<'s> Parser<'s> {
     fn primary(&mut self) -> Parsed<Expr> {
         let t = self.next();
         match t.kind {
-            Kind::Number(n) => self.node(ExprKind::Number(n), t.span, 0),
-            Kind::Literal(s) => self.node(ExprKind::Literal(s.to_string()), t.span, 0),
-            Kind::Doubled(s, quote) => {
+            TokenKind::Number(n) => self.node(ExprKind::Number(n), t.span, 0),
+            TokenKind::Literal(s) => self.node(ExprKind::Literal(s.to_string()), t.span, 0),
+            TokenKind::Doubled(s, quote) => {
                 let text = s.replace(&format!("{quote}{quote}"), &quote.to_string());
                 self.node(ExprKind::Literal(text), t.span, 0)
             }
-            Kind::Numeral(n) => self.numeral(n, t.span),
-            Kind::Punct("$") => {
+            TokenKind::Numeral(n) => self.numeral(n, t.span),
+            TokenKind::Punct("$") => {
                 let name = match self.peek().kind {
-                    Kind::Name(n) => QName { prefix: String::new(), local: n.to_string() },
-                    Kind::Prefixed(p, n) => QName::written(p, n),
+                    TokenKind::Name(n) => QName { prefix: String::new(), local: n.to_string() },
+                    TokenKind::Prefixed(p, n) => QName::written(p, n),
                     _ => return Err(self.unexpected("a variable name")),
                 };
                 let end = self.next().span;
                 self.node(ExprKind::Variable(name), t.span.to(end), 0)
             }
-            Kind::Punct("(") => {
+            TokenKind::Punct("(") => {
                 if self.is(")") {
                     if self.version == Version::V1 {
                         return Err(self.unexpected("an expression"));
@@ -409,20 +411,22 @@ impl<'s> Parser<'s> {
                 // Parentheses are significant for what follows: `(a/b)[1]` is not `a/b[1]`; the span includes them.
                 Ok(Expr { span, ..inner })
             }
-            Kind::Punct("[") if self.version == Version::V31 => self.square_array(t.span),
-            Kind::Punct("?") if self.version == Version::V31 => {
+            TokenKind::Punct("[") if self.version == Version::V31 => self.square_array(t.span),
+            TokenKind::Punct("?") if self.version == Version::V31 => {
                 let item = self.node(ExprKind::ContextItem, t.span, 0)?;
                 self.lookup(item)
             }
-            Kind::Name("function") if self.version == Version::V31 && self.is("(") => self.inline(t.span),
-            Kind::Name(n @ ("map" | "array")) if self.version == Version::V31 && self.is("{") => {
+            TokenKind::Name("function") if self.version == Version::V31 && self.is("(") => {
+                self.inline(t.span)
+            }
+            TokenKind::Name(n @ ("map" | "array")) if self.version == Version::V31 && self.is("{") => {
                 self.constructor(n, t.span)
             }
-            Kind::Name(_) | Kind::Prefixed(..) if self.version == Version::V31 && self.is("#") => {
+            TokenKind::Name(_) | TokenKind::Prefixed(..) if self.version == Version::V31 && self.is("#") => {
                 self.function_reference(t)
             }
-            Kind::Name(n) => self.call(QName { prefix: String::new(), local: n.to_string() }, t.span),
-            Kind::Prefixed(p, n) => self.call(QName::written(p, n), t.span),
+            TokenKind::Name(n) => self.call(QName { prefix: String::new(), local: n.to_string() }, t.span),
+            TokenKind::Prefixed(p, n) => self.call(QName::written(p, n), t.span),
             _ => {
                 self.at -= 1;
                 Err(self.unexpected("an expression"))
@@ -446,7 +450,7 @@ impl<'s> Parser<'s> {
 
     pub fn step(&mut self) -> Parsed<Step> {
         let start = self.peek().span;
-        if let Kind::Punct(dot @ ("." | "..")) = self.peek().kind {
+        if let TokenKind::Punct(dot @ ("." | "..")) = self.peek().kind {
             self.next();
             let axis = if dot == "." { Axis::SelfAxis } else { Axis::Parent };
             // The grammar allows no predicates here; a stray `[` is reported by the caller.
@@ -454,7 +458,7 @@ impl<'s> Parser<'s> {
         }
         let axis = if self.eat("@") {
             Axis::Attribute
-        } else if let (Kind::Name(n), Kind::Punct("::")) = (self.peek().kind, self.peek_after(1)) {
+        } else if let (TokenKind::Name(n), TokenKind::Punct("::")) = (self.peek().kind, self.peek_after(1)) {
             let Some(axis) = Axis::from_name(n) else {
                 return Err(XPathError::new(format!("`{n}` is not an axis"), start));
             };
@@ -462,8 +466,8 @@ impl<'s> Parser<'s> {
             self.next();
             axis
         } else if self.version.is_version2()
-            && matches!(self.peek().kind, Kind::Name("attribute" | "schema-attribute"))
-            && self.peek_after(1) == Kind::Punct("(")
+            && matches!(self.peek().kind, TokenKind::Name("attribute" | "schema-attribute"))
+            && self.peek_after(1) == TokenKind::Punct("(")
         {
             Axis::Attribute
         } else {
@@ -485,11 +489,11 @@ impl<'s> Parser<'s> {
 
     pub fn node_test(&mut self) -> Parsed<NodeTest> {
         let test = match self.peek().kind {
-            Kind::Punct("*") => NodeTest::AnyName,
-            Kind::PrefixedStar(p) => NodeTest::AnyLocal(QName::written(p, "").prefix),
-            Kind::StarPrefixed(n) => NodeTest::AnyNamespace(n.to_string()),
-            Kind::Prefixed(p, n) => NodeTest::Name(QName::written(p, n)),
-            Kind::Name(n) if self.peek_after(1) == Kind::Punct("(") && is_node_type(n) => {
+            TokenKind::Punct("*") => NodeTest::AnyName,
+            TokenKind::PrefixedStar(p) => NodeTest::AnyLocal(QName::written(p, "").prefix),
+            TokenKind::StarPrefixed(n) => NodeTest::AnyNamespace(n.to_string()),
+            TokenKind::Prefixed(p, n) => NodeTest::Name(QName::written(p, n)),
+            TokenKind::Name(n) if self.peek_after(1) == TokenKind::Punct("(") && is_node_type(n) => {
                 self.next();
                 self.next();
                 let test = match n {
@@ -498,8 +502,8 @@ impl<'s> Parser<'s> {
                     "comment" => NodeTest::Comment,
                     _ => {
                         let target = match self.peek().kind {
-                            Kind::Literal(s) => Some(s.to_string()),
-                            Kind::Name(s) if self.version.is_version2() => Some(s.to_string()),
+                            TokenKind::Literal(s) => Some(s.to_string()),
+                            TokenKind::Name(s) if self.version.is_version2() => Some(s.to_string()),
                             _ => None,
                         };
                         if target.is_some() {
@@ -511,20 +515,20 @@ impl<'s> Parser<'s> {
                 self.expect(")")?;
                 return Ok(test);
             }
-            Kind::Name(n)
+            TokenKind::Name(n)
                 if self.version.is_version2()
-                    && self.peek_after(1) == Kind::Punct("(")
+                    && self.peek_after(1) == TokenKind::Punct("(")
                     && crate::parser2::is_kind_test(n) =>
             {
                 return self.kind_test();
             }
-            Kind::Name(n) if self.peek_after(1) == Kind::Punct("(") => {
+            TokenKind::Name(n) if self.peek_after(1) == TokenKind::Punct("(") => {
                 return Err(XPathError::new(
                     format!("the function call `{n}(` cannot be a step of a path"),
                     self.peek().span,
                 ));
             }
-            Kind::Name(n) => NodeTest::Name(QName { prefix: String::new(), local: n.to_string() }),
+            TokenKind::Name(n) => NodeTest::Name(QName { prefix: String::new(), local: n.to_string() }),
             _ => return Err(self.unexpected("an expression")),
         };
         self.next();

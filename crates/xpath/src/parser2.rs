@@ -4,7 +4,7 @@
 use crate::ast::{BinaryOp, Expr, ExprKind, ItemType, NodeTest, Operator, QName, SequenceType, Start};
 use crate::atomic::{Atomic, Decimal};
 use crate::error::{Span, XPathError};
-use crate::lexer::{Kind, tokens};
+use crate::lexer::{TokenKind, tokens};
 use crate::options::Version;
 use crate::parser::{MAX_DEPTH, Parsed, Parser, is_node_type, syntax, too_deep};
 
@@ -30,7 +30,7 @@ pub fn parse_sequence_type(src: &str) -> Result<SequenceType, XPathError> {
     let mut p = Parser { tokens, at: 0, depth: 0, version: Version::V31 };
     let found = p.sequence_type().map_err(syntax)?;
     match p.peek().kind {
-        Kind::End => Ok(found),
+        TokenKind::End => Ok(found),
         _ => Err(syntax(p.unexpected("the end of the sequence type"))),
     }
 }
@@ -39,16 +39,16 @@ impl Parser<'_> {
     /// `Expr`: `a, b, …`.
     pub fn sequence(&mut self) -> Parsed<Expr> {
         let first = self.expr()?;
-        self.chain(first, |k| k == Kind::Punct(","), Parser::expr, ExprKind::Sequence)
+        self.chain(first, |k| k == TokenKind::Punct(","), Parser::expr, ExprKind::Sequence)
     }
 
     /// `ExprSingle`.
     pub fn single(&mut self) -> Parsed<Expr> {
-        if let Kind::Name(word) = self.peek().kind {
+        if let TokenKind::Name(word) = self.peek().kind {
             match (word, self.peek_after(1)) {
-                ("for" | "some" | "every", Kind::Punct("$")) => return self.bindings(word),
-                ("let", Kind::Punct("$")) if self.version == Version::V31 => return self.bindings(word),
-                ("if", Kind::Punct("(")) => return self.condition(),
+                ("for" | "some" | "every", TokenKind::Punct("$")) => return self.bindings(word),
+                ("let", TokenKind::Punct("$")) if self.version == Version::V31 => return self.bindings(word),
+                ("if", TokenKind::Punct("(")) => return self.condition(),
                 _ => {}
             }
         }
@@ -56,7 +56,7 @@ impl Parser<'_> {
     }
 
     pub fn word(&mut self, word: &str) -> Parsed<()> {
-        if self.peek().kind == Kind::Name(word) {
+        if self.peek().kind == TokenKind::Name(word) {
             self.next();
             return Ok(());
         }
@@ -111,21 +111,21 @@ impl Parser<'_> {
     pub fn comparison(&mut self) -> Parsed<Expr> {
         let left = self.concatenation()?;
         let (general, value, node) = match self.peek().kind {
-            Kind::Punct("=") => (Some(BinaryOp::Equal), None, None),
-            Kind::Punct("!=") => (Some(BinaryOp::NotEqual), None, None),
-            Kind::Punct("<") => (Some(BinaryOp::Less), None, None),
-            Kind::Punct("<=") => (Some(BinaryOp::LessOrEqual), None, None),
-            Kind::Punct(">") => (Some(BinaryOp::Greater), None, None),
-            Kind::Punct(">=") => (Some(BinaryOp::GreaterOrEqual), None, None),
-            Kind::Name("eq") => (None, Some(BinaryOp::Equal), None),
-            Kind::Name("ne") => (None, Some(BinaryOp::NotEqual), None),
-            Kind::Name("lt") => (None, Some(BinaryOp::Less), None),
-            Kind::Name("le") => (None, Some(BinaryOp::LessOrEqual), None),
-            Kind::Name("gt") => (None, Some(BinaryOp::Greater), None),
-            Kind::Name("ge") => (None, Some(BinaryOp::GreaterOrEqual), None),
-            Kind::Name("is") => (None, None, Some(Operator::Is)),
-            Kind::Punct("<<") => (None, None, Some(Operator::Before)),
-            Kind::Punct(">>") => (None, None, Some(Operator::After)),
+            TokenKind::Punct("=") => (Some(BinaryOp::Equal), None, None),
+            TokenKind::Punct("!=") => (Some(BinaryOp::NotEqual), None, None),
+            TokenKind::Punct("<") => (Some(BinaryOp::Less), None, None),
+            TokenKind::Punct("<=") => (Some(BinaryOp::LessOrEqual), None, None),
+            TokenKind::Punct(">") => (Some(BinaryOp::Greater), None, None),
+            TokenKind::Punct(">=") => (Some(BinaryOp::GreaterOrEqual), None, None),
+            TokenKind::Name("eq") => (None, Some(BinaryOp::Equal), None),
+            TokenKind::Name("ne") => (None, Some(BinaryOp::NotEqual), None),
+            TokenKind::Name("lt") => (None, Some(BinaryOp::Less), None),
+            TokenKind::Name("le") => (None, Some(BinaryOp::LessOrEqual), None),
+            TokenKind::Name("gt") => (None, Some(BinaryOp::Greater), None),
+            TokenKind::Name("ge") => (None, Some(BinaryOp::GreaterOrEqual), None),
+            TokenKind::Name("is") => (None, None, Some(Operator::Is)),
+            TokenKind::Punct("<<") => (None, None, Some(Operator::Before)),
+            TokenKind::Punct(">>") => (None, None, Some(Operator::After)),
             _ => return Ok(left),
         };
         self.next();
@@ -160,7 +160,7 @@ impl Parser<'_> {
     fn concatenated(&mut self, first: Expr) -> Parsed<Expr> {
         self.chain(
             first,
-            |k| k == Kind::Punct("||"),
+            |k| k == TokenKind::Punct("||"),
             Parser::range,
             |items| ExprKind::Call(QName { prefix: String::new(), local: "concat".to_owned() }, items),
         )
@@ -211,7 +211,7 @@ impl Parser<'_> {
 
     fn range(&mut self) -> Parsed<Expr> {
         let left = self.additive()?;
-        if self.peek().kind != Kind::Name("to") {
+        if self.peek().kind != TokenKind::Name("to") {
             return Ok(left);
         }
         self.next();
@@ -223,8 +223,8 @@ impl Parser<'_> {
         let mut left = self.multiplicative()?;
         loop {
             let op = match self.peek().kind {
-                Kind::Punct("+") => BinaryOp::Add,
-                Kind::Punct("-") => BinaryOp::Subtract,
+                TokenKind::Punct("+") => BinaryOp::Add,
+                TokenKind::Punct("-") => BinaryOp::Subtract,
                 _ => return Ok(left),
             };
             self.next();
@@ -237,10 +237,10 @@ impl Parser<'_> {
         let mut left = self.union2()?;
         loop {
             let op = match self.peek().kind {
-                Kind::Punct("*") => Some(BinaryOp::Multiply),
-                Kind::Name("div") => Some(BinaryOp::Divide),
-                Kind::Name("mod") => Some(BinaryOp::Modulo),
-                Kind::Name("idiv") => None,
+                TokenKind::Punct("*") => Some(BinaryOp::Multiply),
+                TokenKind::Name("div") => Some(BinaryOp::Divide),
+                TokenKind::Name("mod") => Some(BinaryOp::Modulo),
+                TokenKind::Name("idiv") => None,
                 _ => return Ok(left),
             };
             self.next();
@@ -254,7 +254,7 @@ impl Parser<'_> {
 
     fn union2(&mut self) -> Parsed<Expr> {
         let first = self.intersection()?;
-        let op = |k: Kind<'_>| matches!(k, Kind::Punct("|") | Kind::Name("union"));
+        let op = |k: TokenKind<'_>| matches!(k, TokenKind::Punct("|") | TokenKind::Name("union"));
         self.chain(first, op, Parser::intersection, ExprKind::Union)
     }
 
@@ -262,8 +262,8 @@ impl Parser<'_> {
         let mut left = self.instance_of()?;
         loop {
             let op = match self.peek().kind {
-                Kind::Name("intersect") => Operator::Intersect,
-                Kind::Name("except") => Operator::Except,
+                TokenKind::Name("intersect") => Operator::Intersect,
+                TokenKind::Name("except") => Operator::Except,
                 _ => return Ok(left),
             };
             self.next();
@@ -273,7 +273,8 @@ impl Parser<'_> {
     }
 
     fn two_words(&mut self, first: &str, second: &str) -> bool {
-        let found = self.peek().kind == Kind::Name(first) && self.peek_after(1) == Kind::Name(second);
+        let found =
+            self.peek().kind == TokenKind::Name(first) && self.peek_after(1) == TokenKind::Name(second);
         if found {
             self.next();
             self.next();
@@ -413,7 +414,7 @@ impl Parser<'_> {
 
     /// `.` without a path after it: the context item of any kind.
     fn dot_by_itself(&self) -> bool {
-        !matches!(self.peek_after(1), Kind::Punct("/" | "//"))
+        !matches!(self.peek_after(1), TokenKind::Punct("/" | "//"))
     }
 
     fn filter2(&mut self) -> Parsed<Expr> {
@@ -457,8 +458,8 @@ impl Parser<'_> {
 
     pub fn qname(&mut self, expected: &str) -> Parsed<QName> {
         let name = match self.peek().kind {
-            Kind::Name(n) => QName { prefix: String::new(), local: n.to_string() },
-            Kind::Prefixed(p, n) => QName::written(p, n),
+            TokenKind::Name(n) => QName { prefix: String::new(), local: n.to_string() },
+            TokenKind::Prefixed(p, n) => QName::written(p, n),
             _ => return Err(self.unexpected(expected)),
         };
         self.next();
@@ -469,15 +470,17 @@ impl Parser<'_> {
     pub fn sequence_type(&mut self) -> Parsed<SequenceType> {
         let start = self.peek().span;
         let item = match (self.peek().kind, self.peek_after(1)) {
-            (Kind::Name(word @ ("item" | "empty-sequence")), Kind::Punct("(")) => {
+            (TokenKind::Name(word @ ("item" | "empty-sequence")), TokenKind::Punct("(")) => {
                 self.next();
                 self.next();
                 self.expect(")")?;
                 if word == "item" { ItemType::Item } else { ItemType::Nothing }
             }
-            (Kind::Name(word), Kind::Punct("(")) if is_kind_test(word) => ItemType::Node(self.node_test()?),
-            (Kind::Name("function" | "map" | "array"), Kind::Punct("(")) => self.function_type()?,
-            (Kind::Punct("("), _) => self.parenthesized_type()?,
+            (TokenKind::Name(word), TokenKind::Punct("(")) if is_kind_test(word) => {
+                ItemType::Node(self.node_test()?)
+            }
+            (TokenKind::Name("function" | "map" | "array"), TokenKind::Punct("(")) => self.function_type()?,
+            (TokenKind::Punct("("), _) => self.parenthesized_type()?,
             _ => ItemType::Atomic(self.qname("a sequence type")?),
         };
         let (mut optional, mut many) = (item == ItemType::Nothing, false);
@@ -496,7 +499,7 @@ impl Parser<'_> {
     /// `element(…)`, `attribute(…)`, `document-node(…)`.
     pub fn kind_test(&mut self) -> Parsed<NodeTest> {
         let t = self.next();
-        let Kind::Name(word) = t.kind else { return Err(self.unexpected("a kind test")) };
+        let TokenKind::Name(word) = t.kind else { return Err(self.unexpected("a kind test")) };
         self.expect("(")?;
         let test = match word {
             "element" | "attribute" => {
@@ -504,7 +507,7 @@ impl Parser<'_> {
                 if word == "element" { NodeTest::Element(name) } else { NodeTest::Attribute(name) }
             }
             "document-node" => match self.peek().kind {
-                Kind::Name("element") => NodeTest::Document(Some(Box::new(self.kind_test()?))),
+                TokenKind::Name("element") => NodeTest::Document(Some(Box::new(self.kind_test()?))),
                 _ => NodeTest::Document(None),
             },
             "namespace-node" => NodeTest::NamespaceNode,

@@ -2,7 +2,7 @@
 
 use crate::ast::{Expr, ExprKind, ItemType, QName, SequenceType};
 use crate::error::{Span, XPathError};
-use crate::lexer::{Kind, Token};
+use crate::lexer::{Token, TokenKind};
 use crate::options::Version;
 use crate::parser::{MAX_DEPTH, Parsed, Parser, too_deep};
 
@@ -18,19 +18,19 @@ fn is_reserved(name: &str) -> bool {
 impl<'s> Parser<'s> {
     /// Whether `name#` comes next.
     pub fn is_function_reference(&self) -> bool {
-        self.version == Version::V31 && self.peek_after(1) == Kind::Punct("#")
+        self.version == Version::V31 && self.peek_after(1) == TokenKind::Punct("#")
     }
 
     /// Whether `map {` or `array {` comes next.
     pub fn is_constructor(&self) -> bool {
-        self.version == Version::V31 && self.peek_after(1) == Kind::Punct("{")
+        self.version == Version::V31 && self.peek_after(1) == TokenKind::Punct("{")
     }
 
     /// An argument, possibly `?`.
     pub fn argument(&mut self) -> Parsed<Expr> {
         if self.version == Version::V31
             && self.is("?")
-            && matches!(self.peek_after(1), Kind::Punct("," | ")"))
+            && matches!(self.peek_after(1), TokenKind::Punct("," | ")"))
         {
             let span = self.next().span;
             return self.node(ExprKind::Placeholder, span, 0);
@@ -80,19 +80,19 @@ impl<'s> Parser<'s> {
     pub fn lookup(&mut self, e: Expr) -> Parsed<Expr> {
         let t = self.peek();
         let key = match t.kind {
-            Kind::Punct("*") => {
+            TokenKind::Punct("*") => {
                 self.next();
                 None
             }
-            Kind::Name(name) => {
+            TokenKind::Name(name) => {
                 self.next();
                 Some(self.node(ExprKind::Literal(name.to_owned()), t.span, 0)?)
             }
-            Kind::Numeral(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => {
+            TokenKind::Numeral(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => {
                 self.next();
                 Some(self.numeral(digits, t.span)?)
             }
-            Kind::Punct("(") => {
+            TokenKind::Punct("(") => {
                 self.next();
                 if self.eat(")") {
                     Some(self.node(ExprKind::Sequence(Vec::new()), t.span, 0)?)
@@ -168,7 +168,7 @@ impl<'s> Parser<'s> {
                     let message = format!("the function has two parameters `${name}`");
                     return Err(XPathError::new(message, span).with_code("XQST0039"));
                 }
-                let ty = if self.peek().kind == Kind::Name("as") {
+                let ty = if self.peek().kind == TokenKind::Name("as") {
                     self.next();
                     Some(self.sequence_type()?)
                 } else {
@@ -181,7 +181,7 @@ impl<'s> Parser<'s> {
             }
         }
         self.expect(")")?;
-        let result = if self.peek().kind == Kind::Name("as") {
+        let result = if self.peek().kind == TokenKind::Name("as") {
             self.next();
             Some(self.sequence_type()?)
         } else {
@@ -201,16 +201,16 @@ impl<'s> Parser<'s> {
     /// `name#arity` after the name.
     pub fn function_reference(&mut self, name: Token<'s>) -> Parsed<Expr> {
         let qname = match name.kind {
-            Kind::Name(n) if is_reserved(n) => {
+            TokenKind::Name(n) if is_reserved(n) => {
                 return Err(XPathError::new(format!("`{n}` is not a name of a function"), name.span));
             }
-            Kind::Name(n) => QName { prefix: String::new(), local: n.to_owned() },
-            Kind::Prefixed(p, n) => QName::written(p, n),
+            TokenKind::Name(n) => QName { prefix: String::new(), local: n.to_owned() },
+            TokenKind::Prefixed(p, n) => QName::written(p, n),
             _ => return Err(self.unexpected("the name of a function")),
         };
         self.expect("#")?;
         let arity = match self.peek().kind {
-            Kind::Numeral(digits) => digits.parse::<usize>().ok().filter(|n| *n <= 1 << 12),
+            TokenKind::Numeral(digits) => digits.parse::<usize>().ok().filter(|n| *n <= 1 << 12),
             _ => None,
         };
         let Some(arity) = arity else { return Err(self.unexpected("a number of arguments")) };
@@ -221,7 +221,7 @@ impl<'s> Parser<'s> {
     /// `left => $f(args)` or `left => (f)(args)` after the arrow.
     pub fn arrow_to_value(&mut self, left: Expr) -> Parsed<Expr> {
         let start = self.next();
-        let function = if start.kind == Kind::Punct("$") {
+        let function = if start.kind == TokenKind::Punct("$") {
             let name = self.qname("a variable name")?;
             self.node(ExprKind::Variable(name), start.span.to(self.last_span()), 0)?
         } else {
@@ -243,13 +243,13 @@ impl<'s> Parser<'s> {
             self.expect(")")?;
             self.depth -= 1;
             return Ok(match word.kind {
-                Kind::Name("map") => ItemType::Map(None),
-                Kind::Name("array") => ItemType::Array(None),
+                TokenKind::Name("map") => ItemType::Map(None),
+                TokenKind::Name("array") => ItemType::Array(None),
                 _ => ItemType::Function(None),
             });
         }
         let found = match word.kind {
-            Kind::Name("map") => {
+            TokenKind::Name("map") => {
                 let span = self.peek().span;
                 let key = self.sequence_type()?;
                 if !matches!(key.item, ItemType::Atomic(_)) || key.optional || key.many {
@@ -260,7 +260,7 @@ impl<'s> Parser<'s> {
                 self.expect(")")?;
                 ItemType::Map(Some(Box::new((key, value))))
             }
-            Kind::Name("array") => {
+            TokenKind::Name("array") => {
                 let member = self.sequence_type()?;
                 self.expect(")")?;
                 ItemType::Array(Some(Box::new(member)))

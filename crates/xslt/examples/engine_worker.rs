@@ -39,7 +39,7 @@ struct Worker {
     tokenizer: Tokenizer,
 }
 
-type Answer<T> = Result<T, String>;
+type Outcome<T> = Result<T, String>;
 
 fn main() {
     let resolver = xml::FileResolver::default();
@@ -64,7 +64,7 @@ fn main() {
 }
 
 impl Worker {
-    fn command(&mut self, fields: &[&str]) -> Answer<String> {
+    fn command(&mut self, fields: &[&str]) -> Outcome<String> {
         match fields {
             ["load", sheet, input] => {
                 self.sheet = None;
@@ -122,7 +122,7 @@ impl Worker {
         Ok("ok".into())
     }
 
-    fn read(&mut self, input: &str, strip_space: Option<xml::StripSpace>) -> Answer<()> {
+    fn read(&mut self, input: &str, strip_space: Option<xml::StripSpace>) -> Outcome<()> {
         self.bytes = std::fs::read(input).map_err(|e| e.to_string())?.into();
         self.uri = absolute(input);
         self.parse = ParseOptions {
@@ -136,7 +136,7 @@ impl Worker {
         Ok(())
     }
 
-    fn phase(&mut self, name: &str) -> Answer<()> {
+    fn phase(&mut self, name: &str) -> Outcome<()> {
         match name {
             "parse" => self.parse_again()?,
             "fresh" => {
@@ -192,7 +192,7 @@ impl Worker {
         Ok(())
     }
 
-    fn parse_again(&mut self) -> Answer<()> {
+    fn parse_again(&mut self) -> Outcome<()> {
         self.scratch.clear();
         self.scratch
             .parse_into(Document::ROOT, self.bytes.clone(), &self.parse)
@@ -200,7 +200,7 @@ impl Worker {
             .map_err(|e| e.to_string())
     }
 
-    fn run(&mut self, scratch: bool) -> Answer<()> {
+    fn run(&mut self, scratch: bool) -> Outcome<()> {
         let resolver = FileResolver::default();
         let run = RunOptions {
             resolver: &resolver,
@@ -217,7 +217,7 @@ impl Worker {
 }
 
 /// What our tokenizer does, with quick-xml: namespaces resolved, end tags checked, text and attribute values unescaped.
-fn quick(bytes: &[u8]) -> Answer<()> {
+fn quick(bytes: &[u8]) -> Outcome<()> {
     use quick_xml::events::Event;
     let mut reader = quick_xml::NsReader::from_reader(bytes);
     loop {

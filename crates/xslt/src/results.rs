@@ -20,11 +20,11 @@ pub trait Results: Sync {
 /// fails leaves none of them, and each is there completely or not at all.
 pub struct FileResults {
     root: PathBuf,
-    taken: Mutex<Taken>,
+    taken: Mutex<Unfinished>,
 }
 
 #[derive(Default)]
-struct Taken {
+struct Unfinished {
     /// The files: temporary and final names.
     files: Vec<(PathBuf, PathBuf)>,
     /// Directories that were created.
@@ -61,7 +61,7 @@ impl FileResults {
         outcome
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Taken> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Unfinished> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

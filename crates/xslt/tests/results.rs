@@ -12,9 +12,9 @@ use xml::{Document, Limits, ParseOptions};
 
 /// Keeps results by name.
 #[derive(Default)]
-struct Kept(Mutex<BTreeMap<String, String>>);
+struct InMemory(Mutex<BTreeMap<String, String>>);
 
-impl Results for Kept {
+impl Results for InMemory {
     fn absolute(&self, href: &str) -> Result<String, String> {
         match href {
             "forbidden" => Err("not there".into()),
@@ -37,7 +37,7 @@ fn compile(body: &str) -> Result<Stylesheet, String> {
 /// The principal result, then the others with their names.
 fn run(body: &str, streaming: bool) -> Result<String, String> {
     let sheet = compile(body)?;
-    let kept = Kept::default();
+    let kept = InMemory::default();
     let limits = RunLimits { results: 5, output: 1000, window: 1, ..RunLimits::default() };
     let options = RunOptions { limits: &limits, results: Some(&kept), ..RunOptions::default() };
     let mut bytes = Vec::new();

@@ -59,7 +59,7 @@ impl Waiting {
 
 /// What the thread is to do beside writing.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct Requests {
     pub(super) reopen: bool,
     /// It is to end.
     pub(super) closed: bool,
@@ -134,7 +134,7 @@ impl Lines {
 
     /// For the thread: waits until lines have been collected, or something else is asked for, and takes the lines; `pause`: how long that
     /// may take, where something else is to be done then.
-    pub(super) fn take(&self, into: &mut Vec<u8>, pause: impl Fn() -> Option<Duration>) -> Wanted {
+    pub(super) fn take(&self, into: &mut Vec<u8>, pause: impl Fn() -> Option<Duration>) -> Requests {
         let mut waiting = self.waiting();
         let mut late = false;
         while waiting.is_idle() && !late {
@@ -156,11 +156,11 @@ impl Lines {
         waiting.lines = 0;
         waiting.urgent = false;
         let reopen = std::mem::take(&mut waiting.reopen);
-        Wanted { reopen, closed: waiting.closed, asked: waiting.asked }
+        Requests { reopen, closed: waiting.closed, asked: waiting.asked }
     }
 
     /// For the thread: what it was asked for is done.
-    pub(super) fn done(&self, wanted: Wanted) {
+    pub(super) fn done(&self, wanted: Requests) {
         self.waiting().done = wanted.asked;
         self.flushed.notify_all();
     }

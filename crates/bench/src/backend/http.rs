@@ -169,7 +169,8 @@ mod tests {
             .iter()
             .filter_map(|(n, v)| Some((n, std::str::from_utf8(v).ok()?)))
             .collect();
-        let answer = crate::check::Answer { status: response.head.status, headers: &headers, body: &bytes };
+        let answer =
+            crate::check::ReceivedResponse { status: response.head.status, headers: &headers, body: &bytes };
         assert_eq!(case.check(&answer), Ok(()));
     }
 }

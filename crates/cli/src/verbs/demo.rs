@@ -7,7 +7,7 @@ use crate::secured::{Client as SecuredClient, Keys};
 use crate::settings::Settings;
 use crate::words::counted;
 use bench::backend::Backend;
-use bench::check::{Answer, Entity};
+use bench::check::{Entity, ReceivedResponse};
 use bench::messages::{self, parse_size, size_name};
 use bench::scenarios::{Case, SECURE, Scenario, all, find};
 use std::fmt::Write as _;
@@ -376,7 +376,8 @@ impl Page {
                 self.response(case, response);
                 let headers: Vec<(&str, &str)> =
                     response.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-                let answer = Answer { status: response.status, headers: &headers, body: &response.body };
+                let answer =
+                    ReceivedResponse { status: response.status, headers: &headers, body: &response.body };
                 case.check(&answer).map_err(|mismatch| mismatch.to_string())
             }
         };

@@ -14,11 +14,11 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    what: Command,
 }
 
 #[derive(clap::Subcommand)]
-enum What {
+enum Command {
     /// Makes an empty vault; a file that is there is never written over.
     Create(Place),
     /// Keeps the secret that comes from standard input, without the line end behind it.
@@ -62,12 +62,12 @@ struct Change {
 /// Runs the verb.
 pub fn run(args: Args) -> ExitCode {
     let done = match &args.what {
-        What::Create(place) => create(place),
-        What::Set(entry) => set(entry),
-        What::List(place) => list(place),
-        What::Get(entry) => get(entry),
-        What::Remove(entry) => remove(entry),
-        What::Password(change) => change_password(change),
+        Command::Create(place) => create(place),
+        Command::Set(entry) => set(entry),
+        Command::List(place) => list(place),
+        Command::Get(entry) => get(entry),
+        Command::Remove(entry) => remove(entry),
+        Command::Password(change) => change_password(change),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

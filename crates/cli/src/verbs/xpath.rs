@@ -143,7 +143,7 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
     }
     if absent {
         let node = if is_version2_or_later { Node::ABSENT } else { Node::new(xml::Document::ROOT) };
-        let host = Made::default();
+        let host = ParsedDocuments::default();
         let cx = Context { node, locals: &variables.values, ..Context::without_document(&host) };
         let value = expression.evaluate(&cx).map_err(|e| e.render(&args.expression))?;
         return Ok(print(args, &cx, &value));
@@ -180,7 +180,7 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
             None => return Err(format!("error: --context {}: no such node", context.source())),
         },
     };
-    let host = Made::default();
+    let host = ParsedDocuments::default();
     let cx = Context { locals: &variables.values, ..Context::at(&doc, node) }.with_host(&host);
     let value = expression.evaluate(&cx).map_err(|e| e.render(&args.expression))?;
     Ok(print(args, &cx, &value))
@@ -190,15 +190,15 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
 const MAX_MADE: usize = 1 << 12;
 
 /// The documents that the expression makes (`parse-xml()`), numbered from 1.
-struct Made(Box<[OnceLock<xml::Document>]>);
+struct ParsedDocuments(Box<[OnceLock<xml::Document>]>);
 
-impl Default for Made {
-    fn default() -> Made {
-        Made((0..MAX_MADE).map(|_| OnceLock::new()).collect())
+impl Default for ParsedDocuments {
+    fn default() -> ParsedDocuments {
+        ParsedDocuments((0..MAX_MADE).map(|_| OnceLock::new()).collect())
     }
 }
 
-impl xpath::Host for Made {
+impl xpath::Host for ParsedDocuments {
     fn shared(&self) -> Option<&(dyn xpath::Host + Sync)> {
         Some(self)
     }

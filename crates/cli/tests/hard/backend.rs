@@ -2,7 +2,7 @@
 
 use crate::input::{faults, is_complete};
 use crate::support::{Process, configuration};
-use crate::wire::{Answer, DEADLINE, chunks, connect, fields, line, receive};
+use crate::wire::{DEADLINE, WireResponse, chunks, connect, fields, line, receive};
 use std::io::{self, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -324,7 +324,7 @@ fn message() -> String {
     )
 }
 
-fn ask(bus: &mut TcpStream, flow: &str) -> io::Result<Answer> {
+fn ask(bus: &mut TcpStream, flow: &str) -> io::Result<WireResponse> {
     let body = message();
     let head = format!(
         "POST /services/{flow} HTTP/1.1\r\nHost: test\r\nContent-Type: text/xml\r\nSOAPAction: \"urn:order\"\r\nContent-Length: {}\r\n\r\n",
@@ -335,13 +335,13 @@ fn ask(bus: &mut TcpStream, flow: &str) -> io::Result<Answer> {
 }
 
 /// Whether an answer has all parts.
-fn is_good(response: &Answer) -> bool {
+fn is_good(response: &WireResponse) -> bool {
     let text = response.text();
     response.status == 200
         && (1..=3).all(|n| text.contains(&format!("id='{n}'")) || text.contains(&format!("id=\"{n}\"")))
 }
 
-fn judge(flow: &str, gets: Gets, came: &io::Result<Answer>, took: Duration, log: &[String]) -> String {
+fn judge(flow: &str, gets: Gets, came: &io::Result<WireResponse>, took: Duration, log: &[String]) -> String {
     let lacks = |line: &&String| match gets {
         // What was relayed is no flow's any more.
         Gets::Cut => !(line.contains("message_id=urn:uuid:") && line.contains("peer=http://127.0.0.1:")),

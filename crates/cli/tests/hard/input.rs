@@ -1,7 +1,7 @@
 //! Every bad request to every scenario of the round.
 
 use crate::support::{Process, ask, busbar};
-use crate::wire::{Answer, receive_from, send};
+use crate::wire::{WireResponse, receive_from, send};
 use bench::scenarios::{ROUND, Request, Scenario};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -333,7 +333,8 @@ pub fn good(bus: &Process, scenario: &Scenario) -> Result<(), String> {
     let response =
         send(bus.http(), &bytes(&case.request, Framing::Whole), false).map_err(|e| e.to_string())?;
     let headers: Vec<_> = response.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
-    let response = bench::check::Answer { status: response.status, headers: &headers, body: &response.body };
+    let response =
+        bench::check::ReceivedResponse { status: response.status, headers: &headers, body: &response.body };
     case.check(&response).map_err(|mismatch| mismatch.to_string())
 }
 
@@ -363,7 +364,7 @@ fn judge(
     bad: &Bad,
     flow: Flow,
     request: &Request,
-    came: &std::io::Result<Answer>,
+    came: &std::io::Result<WireResponse>,
     faults: &[String],
 ) -> String {
     let lines = match faults.iter().find(|line| !is_complete(line)) {

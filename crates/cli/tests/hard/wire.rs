@@ -6,13 +6,13 @@ use std::time::Duration;
 
 /// An answer that came in whole.
 #[derive(Debug)]
-pub struct Answer {
+pub struct WireResponse {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl WireResponse {
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut named = self.headers.iter().filter(|(field, _)| field.eq_ignore_ascii_case(name));
         named.next().map(|(_, value)| value.as_str())
@@ -34,7 +34,7 @@ pub fn connect(address: &str) -> TcpStream {
 }
 
 /// Sends bytes on a connection of their own, closes the sending side if asked to, and reads the answer.
-pub fn send(address: &str, bytes: &[u8], close: bool) -> io::Result<Answer> {
+pub fn send(address: &str, bytes: &[u8], close: bool) -> io::Result<WireResponse> {
     let mut stream = connect(address);
     // The bus may refuse before it has read all.
     let _ = stream.write_all(bytes);
@@ -45,16 +45,16 @@ pub fn send(address: &str, bytes: &[u8], close: bool) -> io::Result<Answer> {
 }
 
 /// Reads one answer.
-pub fn receive(stream: &mut TcpStream) -> io::Result<Answer> {
+pub fn receive(stream: &mut TcpStream) -> io::Result<WireResponse> {
     receive_from(&mut BufReader::new(stream))
 }
 
 /// Reads one answer of several.
-pub fn receive_from(mut reader: &mut impl BufRead) -> io::Result<Answer> {
+pub fn receive_from(mut reader: &mut impl BufRead) -> io::Result<WireResponse> {
     let line = line(reader)?;
     let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
     let status = status.ok_or_else(|| io::Error::other(format!("no status line: {line}")))?;
-    let mut response = Answer { status, headers: fields(reader)?, body: Vec::new() };
+    let mut response = WireResponse { status, headers: fields(reader)?, body: Vec::new() };
     let length = response.header("Content-Length").map(|length| length.parse().unwrap());
     match (length, response.header("Transfer-Encoding")) {
         _ if status == 204 || status == 304 => {}

@@ -7,7 +7,7 @@ use crate::element::Element;
 use crate::mounts::{self, Mount, Mounts};
 use crate::parameter::{self, Parameter};
 use crate::read::{self, Shape};
-use crate::resources::{Found, RegistryLimits, Resources};
+use crate::resources::{RegistryLimits, ResourceContent, Resources};
 use crate::value::Key;
 use diagnostics::{Diagnostic, Severity, Span};
 use std::collections::HashMap;
@@ -195,7 +195,7 @@ impl Registry {
     }
 
     /// The content of a key on another server.
-    fn fetched(&self, url: &str, key: &str) -> io::Result<Option<Found>> {
+    fn fetched(&self, url: &str, key: &str) -> io::Result<Option<ResourceContent>> {
         let Some(kept) = &self.kept else { return Ok(None) };
         let path = match self.layout {
             RegistryLayout::Plain => key.to_owned(),
@@ -207,7 +207,7 @@ impl Registry {
         if let (Some(bytes), true) = (&bytes, self.waits) {
             self.resources.note(key, bytes);
         }
-        Ok(bytes.map(|bytes| Found { bytes, stale: None }))
+        Ok(bytes.map(|bytes| ResourceContent { bytes, stale: None }))
     }
 
     /// This registry with resources that take precedence over its files.
@@ -303,22 +303,22 @@ impl Registry {
     ///
     /// # Errors
     /// The file is there, cannot be read, and was not read before.
-    pub fn read(&self, key: &str) -> io::Result<Option<Found>> {
+    pub fn read(&self, key: &str) -> io::Result<Option<ResourceContent>> {
         let found = match self.mounted(key) {
-            Some(Mount::Bytes(bytes)) => Ok(Some(Found { bytes: Arc::clone(bytes), stale: None })),
+            Some(Mount::Bytes(bytes)) => Ok(Some(ResourceContent { bytes: Arc::clone(bytes), stale: None })),
             Some(Mount::File(path)) => self.resources.read(key, self.cachable, || Ok(Some(path.clone()))),
             None => match &self.url {
                 Some(url) => self.fetched(url, key),
                 None => self.resources.read(key, self.cachable, || self.find(key)),
             },
         }?;
-        let held = |found: &Found| {
+        let held = |found: &ResourceContent| {
             let held = self.held.get(key)?;
             (Arc::ptr_eq(&held.faulty, &found.bytes) || held.faulty == found.bytes)
                 .then(|| Arc::clone(&held.good))
         };
         Ok(found.map(|found| match held(&found) {
-            Some(bytes) => Found { bytes, ..found },
+            Some(bytes) => ResourceContent { bytes, ..found },
             None => found,
         }))
     }

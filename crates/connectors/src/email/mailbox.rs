@@ -2,8 +2,8 @@
 
 use super::mail::Mail;
 use super::{
-    Body, CONFIGURATION, Conversations, FOLDER, Failure, NOT_FOUND, Operation, Outcome, Protocol, RESPONSE,
-    Server, What, imap, off_worker, place, pop3,
+    Body, CONFIGURATION, Conversations, EmailOperation, FOLDER, Failure, NOT_FOUND, Operation, Outcome,
+    Protocol, RESPONSE, Server, imap, off_worker, place, pop3,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -29,8 +29,8 @@ struct Listed(Vec<Mail>);
 struct Criteria {
     /// The criteria that a server with flags evaluates.
     flags: String,
-    subject: Option<Wanted>,
-    from: Option<Wanted>,
+    subject: Option<SearchTerm>,
+    from: Option<SearchTerm>,
     received: (Option<i64>, Option<i64>),
     sent: (Option<i64>, Option<i64>),
     offset: usize,
@@ -39,15 +39,15 @@ struct Criteria {
 }
 
 /// A text or a regular expression to search for.
-struct Wanted {
+struct SearchTerm {
     text: String,
     pattern: Option<Pattern>,
 }
 
-impl Wanted {
-    fn new(text: String) -> Wanted {
+impl SearchTerm {
+    fn new(text: String) -> SearchTerm {
         let pattern = Pattern::compile(&format!("(?s).*(?:{text}).*")).ok();
-        Wanted { text: text.to_lowercase(), pattern }
+        SearchTerm { text: text.to_lowercase(), pattern }
     }
 
     fn is_in(&self, text: Option<&str>) -> Result<bool, Failure> {
@@ -110,9 +110,9 @@ impl Operation {
 
     async fn by_imap(&self, server: &Server, context: &mut Context) -> Result<Outcome, Failure> {
         let folder = self.parameters.text("folder", context)?.unwrap_or_else(|| INBOX.to_owned());
-        let criteria = if self.action == What::List { Some(self.criteria(context)?) } else { None };
+        let criteria = if self.action == EmailOperation::List { Some(self.criteria(context)?) } else { None };
         let id = match self.action {
-            What::List | What::Expunge => None,
+            EmailOperation::List | EmailOperation::Expunge => None,
             _ => Some(self.id(context)?),
         };
         let pool = context.services().kept.get::<Conversations<imap::Session>>().of(server, server.pool);
@@ -130,14 +130,14 @@ impl Operation {
         };
         let changes = match &criteria {
             Some(criteria) => criteria.deletes,
-            None => !matches!(self.action, What::Body | What::Attachment),
+            None => !matches!(self.action, EmailOperation::Body | EmailOperation::Attachment),
         };
         let done = async {
             session.select(&folder, changes).await?;
             if let Some(criteria) = criteria {
                 return self.list(&mut session, &criteria, context).await;
             }
-            if self.action == What::Expunge {
+            if self.action == EmailOperation::Expunge {
                 session.expunge(&[]).await?;
                 return Ok(success());
             }
@@ -145,9 +145,9 @@ impl Operation {
             let found = session.find(&id).await?;
             let number = *found.first().ok_or_else(|| none_of(&id))?;
             match self.action {
-                What::MarkAsRead => session.flag(&[number], "\\Seen").await?,
-                What::MarkAsDeleted => session.flag(&[number], "\\Deleted").await?,
-                What::Delete => {
+                EmailOperation::MarkAsRead => session.flag(&[number], "\\Seen").await?,
+                EmailOperation::MarkAsDeleted => session.flag(&[number], "\\Deleted").await?,
+                EmailOperation::Delete => {
                     session.flag(&[number], "\\Deleted").await?;
                     session.expunge(&[number]).await?;
                 }
@@ -210,10 +210,13 @@ impl Operation {
         if let Some(folder) = folder.filter(|folder| !folder.eq_ignore_ascii_case(INBOX)) {
             return Err(Failure::new(FOLDER, format!("POP3 has no folder `{folder}`, only {INBOX}")));
         }
-        if matches!(self.action, What::MarkAsRead | What::MarkAsDeleted | What::Expunge) {
+        if matches!(
+            self.action,
+            EmailOperation::MarkAsRead | EmailOperation::MarkAsDeleted | EmailOperation::Expunge
+        ) {
             return Err(Failure::new(CONFIGURATION, "POP3 knows no marks: the operation needs IMAP"));
         }
-        let criteria = if self.action == What::List { Some(self.criteria(context)?) } else { None };
+        let criteria = if self.action == EmailOperation::List { Some(self.criteria(context)?) } else { None };
         let id = if criteria.is_none() { Some(self.id(context)?) } else { None };
         let most = context.services().limits.held;
         let pool = context.services().kept.get::<Conversations<pop3::Session>>().of(server, server.pool);
@@ -229,7 +232,7 @@ impl Operation {
                 if message_id.trim_start_matches('<').trim_end_matches('>') != wanted {
                     continue;
                 }
-                if self.action == What::Delete {
+                if self.action == EmailOperation::Delete {
                     session.delete(number).await?;
                     session.quit().await?;
                     return Ok(success());
@@ -341,7 +344,7 @@ impl Operation {
 
     /// The result for an e-mail: its texts, or an attachment.
     fn mail_outcome(&self, mail: &Mail, context: &mut Context) -> Result<Outcome, Failure> {
-        if self.action == What::Body {
+        if self.action == EmailOperation::Body {
             let mut email = addresses(mail);
             email.insert("htmlContent".to_owned(), json!(mail.html));
             email.insert("textContent".to_owned(), json!(mail.text));
@@ -418,8 +421,8 @@ impl Operation {
         let (offset, limit) = (number("offset", 0)?, number("limit", usize::MAX)?);
         Ok(Criteria {
             flags: if flags.is_empty() { "ALL".to_owned() } else { flags.join(" ") },
-            subject: parameters.text("subjectRegex", context)?.map(Wanted::new),
-            from: parameters.text("fromRegex", context)?.map(Wanted::new),
+            subject: parameters.text("subjectRegex", context)?.map(SearchTerm::new),
+            from: parameters.text("fromRegex", context)?.map(SearchTerm::new),
             received,
             sent,
             offset,

@@ -57,7 +57,7 @@ const SEND: Definition = operation(
         VARIABLE,
         OVERWRITE,
     ],
-    |element, compiler| compile(element, What::Send, compiler),
+    |element, compiler| compile(element, EmailOperation::Send, compiler),
 );
 const LIST: Definition = operation(
     "email.list",
@@ -81,38 +81,38 @@ const LIST: Definition = operation(
         VARIABLE,
         OVERWRITE,
     ],
-    |element, compiler| compile(element, What::List, compiler),
+    |element, compiler| compile(element, EmailOperation::List, compiler),
 );
 const GET_BODY: Definition = operation(
     "email.getEmailBody",
     "Gets the texts of an e-mail.",
     &["emailId", "emailID", "emailIndex", "folder", "connection", VARIABLE, OVERWRITE],
-    |element, compiler| compile(element, What::Body, compiler),
+    |element, compiler| compile(element, EmailOperation::Body, compiler),
 );
 const GET_ATTACHMENT: Definition = operation(
     "email.getEmailAttachment",
     "Gets a file that came with an e-mail.",
     &["emailId", "emailID", "emailIndex", "attachmentIndex", "folder", "connection", VARIABLE, OVERWRITE],
-    |element, compiler| compile(element, What::Attachment, compiler),
+    |element, compiler| compile(element, EmailOperation::Attachment, compiler),
 );
 const DELETE: Definition = operation("email.delete", "Deletes an e-mail.", ONE, |element, compiler| {
-    compile(element, What::Delete, compiler)
+    compile(element, EmailOperation::Delete, compiler)
 });
 const MARK_AS_DELETED: Definition = operation(
     "email.markAsDeleted",
     "Marks an e-mail as deleted; `email.expungeFolder` deletes it.",
     ONE,
-    |element, compiler| compile(element, What::MarkAsDeleted, compiler),
+    |element, compiler| compile(element, EmailOperation::MarkAsDeleted, compiler),
 );
 const MARK_AS_READ: Definition =
     operation("email.markAsRead", "Marks an e-mail as read.", ONE, |element, compiler| {
-        compile(element, What::MarkAsRead, compiler)
+        compile(element, EmailOperation::MarkAsRead, compiler)
     });
 const EXPUNGE: Definition = operation(
     "email.expungeFolder",
     "Deletes what is marked as deleted in a folder.",
     &["folder", "connection", VARIABLE, OVERWRITE],
-    |element, compiler| compile(element, What::Expunge, compiler),
+    |element, compiler| compile(element, EmailOperation::Expunge, compiler),
 );
 
 const ONE: &[&str] = &["emailId", "emailID", "folder", "connection", VARIABLE, OVERWRITE];
@@ -248,7 +248,7 @@ struct Connection {
 
 /// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum EmailOperation {
     Send,
     List,
     Body,
@@ -260,7 +260,7 @@ enum What {
 }
 
 struct Operation {
-    action: What,
+    action: EmailOperation,
     connections: Connections<Connection>,
     parameters: Parameters,
 }
@@ -430,7 +430,7 @@ fn account(text: &mut impl FnMut(&str) -> Result<Option<String>, Fault>) -> Resu
     Ok(oauth::Account { url, client, secret, refresh, scope: text("scope")? })
 }
 
-fn compile(element: &Element, action: What, compiler: &mut Compiler<'_>) -> Compiled {
+fn compile(element: &Element, action: EmailOperation, compiler: &mut Compiler<'_>) -> Compiled {
     let connections = Connections::compile(element, "email", compiler, make)?;
     // The texts of an e-mail may have values of the message in them.
     let form = |name: &str| match name {
@@ -444,7 +444,7 @@ fn compile(element: &Element, action: What, compiler: &mut Compiler<'_>) -> Comp
 }
 
 /// Reports literals that are wrong.
-fn check(action: What, parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
+fn check(action: EmailOperation, parameters: &Parameters, element: &Element, compiler: &mut Compiler<'_>) {
     let truths = ["deleteAfterRetrieve", "seen", "answered", "deleted", "recent"];
     parameters.check_truths(&truths, element, compiler);
     for name in ["offset", "limit"] {
@@ -458,18 +458,22 @@ fn check(action: What, parameters: &Parameters, element: &Element, compiler: &mu
             mailbox::moment(name, text).map(|_| ()).map_err(|failure| failure.detail)
         });
     }
-    if action == What::Attachment {
+    if action == EmailOperation::Attachment {
         parameters.check_given(&["attachmentIndex"], element, compiler);
     }
     let takes_one_mail = matches!(
         action,
-        What::Body | What::Attachment | What::Delete | What::MarkAsDeleted | What::MarkAsRead
+        EmailOperation::Body
+            | EmailOperation::Attachment
+            | EmailOperation::Delete
+            | EmailOperation::MarkAsDeleted
+            | EmailOperation::MarkAsRead
     );
     let is_named = ["emailId", "emailID", "emailIndex"].iter().any(|name| !parameters.is_absent(name));
     if takes_one_mail && !is_named {
         parameters.check_given(&["emailId"], element, compiler);
     }
-    if action == What::Send {
+    if action == EmailOperation::Send {
         mail::check(parameters, element, compiler);
     }
 }
@@ -480,14 +484,14 @@ type Conversations<T> = Pools<Server, T>;
 impl Operation {
     fn name(&self) -> &'static str {
         match self.action {
-            What::Send => "email.send",
-            What::List => "email.list",
-            What::Body => "email.getEmailBody",
-            What::Attachment => "email.getEmailAttachment",
-            What::Delete => "email.delete",
-            What::MarkAsDeleted => "email.markAsDeleted",
-            What::MarkAsRead => "email.markAsRead",
-            What::Expunge => "email.expungeFolder",
+            EmailOperation::Send => "email.send",
+            EmailOperation::List => "email.list",
+            EmailOperation::Body => "email.getEmailBody",
+            EmailOperation::Attachment => "email.getEmailAttachment",
+            EmailOperation::Delete => "email.delete",
+            EmailOperation::MarkAsDeleted => "email.markAsDeleted",
+            EmailOperation::MarkAsRead => "email.markAsRead",
+            EmailOperation::Expunge => "email.expungeFolder",
         }
     }
 
@@ -502,7 +506,7 @@ impl Operation {
 
     async fn perform(&self, context: &mut Context) -> Result<Outcome, Failure> {
         // An e-mail of the last list needs no server.
-        if matches!(self.action, What::Body | What::Attachment)
+        if matches!(self.action, EmailOperation::Body | EmailOperation::Attachment)
             && let Some(outcome) = self.of_listed(context)?
         {
             return Ok(outcome);
@@ -511,9 +515,9 @@ impl Operation {
             self.connections.find(context).map_err(|fault| Failure::new(CONFIGURATION, fault.message))?;
         let server = connection.server(context)?;
         match (self.action, server.protocol) {
-            (What::Send, Protocol::Smtp) => self.send(&connection, &server, context).await,
-            (What::Send, _) | (_, Protocol::Smtp) => {
-                let need = if self.action == What::Send { "SMTP or SMTPS" } else { "IMAP or POP3" };
+            (EmailOperation::Send, Protocol::Smtp) => self.send(&connection, &server, context).await,
+            (EmailOperation::Send, _) | (_, Protocol::Smtp) => {
+                let need = if self.action == EmailOperation::Send { "SMTP or SMTPS" } else { "IMAP or POP3" };
                 Err(Failure::new(
                     CONFIGURATION,
                     format!("the operation needs a connection of the type {need}"),
@@ -653,7 +657,7 @@ impl Mediator for Operation {
 
     fn need(&self) -> Need {
         let need = match self.parameters.get(VARIABLE) {
-            None if self.action != What::Body => Need::Replaces,
+            None if self.action != EmailOperation::Body => Need::Replaces,
             _ => Need::Nothing,
         };
         need.max(self.parameters.need()).max(self.connections.need())

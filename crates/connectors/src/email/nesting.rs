@@ -32,7 +32,7 @@ enum Field {
 
 /// The e-mail, with other types of the same length where the parser must not look into parts.
 pub(super) fn tamed(content: &[u8]) -> Cow<'_, [u8]> {
-    let found = Found::of(content);
+    let found = Structure::of(content);
     let is_scanned_long = found.multiparts.len().saturating_mul(content.len()) > MOST_SCANNED;
     if !found.is_hostile && !is_scanned_long {
         return Cow::Borrowed(content);
@@ -52,7 +52,7 @@ pub(super) fn word(found: &str) -> &str {
     PLAIN.iter().find(|(plain, _)| *plain == found).map_or(found, |(_, word)| word)
 }
 
-struct Found {
+struct Structure {
     /// Where the subtypes of parts with e-mails in them begin.
     places: Vec<usize>,
     /// Where types of multiparts begin.
@@ -60,9 +60,9 @@ struct Found {
     is_hostile: bool,
 }
 
-impl Found {
+impl Structure {
     /// Looks at everything that may be the header of a part, which is more than the parser takes for one.
-    fn of(content: &[u8]) -> Found {
+    fn of(content: &[u8]) -> Structure {
         let (mut places, mut multiparts, mut field) = (Vec::new(), Vec::new(), Field::Other);
         let (mut block_nests, mut block_is_encoded) = (false, false);
         let (mut has_digest, mut has_encoded, mut is_hostile) = (false, false, false);
@@ -109,7 +109,7 @@ impl Found {
         }
         // A part of a digest is an e-mail without saying so.
         is_hostile |= places.len() > DEEPEST || (has_digest && has_encoded);
-        Found { places, multiparts, is_hostile }
+        Structure { places, multiparts, is_hostile }
     }
 }
 

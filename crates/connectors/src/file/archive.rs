@@ -1,9 +1,9 @@
 //! Zip archives: `file.compress`, `file.unzip`, `file.exploreZipFile`.
 
 use super::list::{DEEPEST, MOST, entries};
-use super::made::{Made, is_new};
+use super::made::{CreatedFiles, is_new};
 use super::path::Root;
-use super::{Body, Done, Failure, Files, Job, Reason, compile, required};
+use super::{Body, Failure, Files, Job, JobResult, Reason, compile, required};
 use crate::operation::operation;
 use crate::parameter::Parameters;
 use files::partial::{Existing, Partial, copy, directories};
@@ -50,7 +50,7 @@ fn compress(parameters: &Parameters, context: &mut Context) -> Result<Job, Failu
     let deep = parameters.is_true("includeSubDirectories", true, context)?;
     Ok(Arc::new(move |files| {
         let packed = pack_into(&files.path(&from)?, &files.path(&to)?, deep, files)?;
-        let mut done = Done::default();
+        let mut done = JobResult::default();
         done.members.insert("numberOfFilesAdded".to_owned(), packed.into());
         Ok(done)
     }))
@@ -145,7 +145,7 @@ fn unzip(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
         let unpacked = unpacked.into_iter().filter(|_| names);
         let content: Map<_, _> =
             unpacked.map(|name| (name.replace('/', "--"), Json::from("extracted"))).collect();
-        let mut done = Done::default();
+        let mut done = JobResult::default();
         done.members.insert("zipFileContent".to_owned(), Json::Object(content));
         Ok(done)
     }))
@@ -157,7 +157,7 @@ pub(super) fn unpack(from: &Path, to: &Path, files: &Files) -> Result<Vec<String
     directories(to).map_err(|error| Failure::io(to, &error))?;
     // Names of entries must be paths below the target.
     let inside = Root::at(to);
-    let (mut total, mut names, mut made) = (0, Vec::new(), Made::default());
+    let (mut total, mut names, mut made) = (0, Vec::new(), CreatedFiles::default());
     for index in 0..archive.len() {
         files.go_on()?;
         let mut entry = archive.by_index(index).map_err(|why| broken(from, why))?;
@@ -189,7 +189,7 @@ fn explore(parameters: &Parameters, context: &mut Context) -> Result<Job, Failur
         let names = names(&files.path(&path)?)?;
         let mut content = Map::new();
         content.insert("file".to_owned(), names.into_iter().map(Json::from).collect());
-        let mut done = Done::default();
+        let mut done = JobResult::default();
         done.members.insert("zipFileContent".to_owned(), Json::Object(content));
         Ok(done)
     }))

@@ -1,7 +1,7 @@
 //! Splitting by XPath: each element that an expression selects becomes a file.
 
 use super::list::MOST;
-use super::made::{Made, is_new};
+use super::made::{CreatedFiles, is_new};
 use super::{Failure, Files, Reason, read};
 use files::partial::{Existing, Partial, directories};
 use message::memory;
@@ -55,7 +55,7 @@ pub(super) fn divide(
         return Err(super::parts::too_many(from));
     }
     directories(to).map_err(|error| Failure::io(to, &error))?;
-    let mut made = Made::default();
+    let mut made = CreatedFiles::default();
     for (number, node) in (1..).zip(nodes.iter()) {
         files.go_on()?;
         if node.namespace != 0 || document.kind(node.id) != NodeKind::Element {

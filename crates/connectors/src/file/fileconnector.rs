@@ -12,7 +12,7 @@ use super::read::{Part as Lines, becomes_body, reading, time};
 use super::transfer::{copy_all, is_missing, is_there, outside, put, too_deep, without_links};
 use super::write::{Mode, Writing, body_as_sent, encoded, zip_into};
 use super::{
-    Connection, Done, Failure, Files, Job, Operation, Prepare, Reason, Where, archive, elements,
+    Connection, Failure, Files, Job, JobResult, Operation, Prepare, Reason, Where, archive, elements,
     gives_nothing, is_wanted, number, pattern, required,
 };
 use crate::operation::operation;
@@ -313,24 +313,24 @@ pub(super) fn xml(result: &Map<String, Json>) -> String {
     out
 }
 
-fn result(name: &str, value: impl Into<Json>) -> Done {
-    let mut done = Done::default();
+fn result(name: &str, value: impl Into<Json>) -> JobResult {
+    let mut done = JobResult::default();
     done.members.insert(name.to_owned(), value.into());
     done
 }
 
-fn success() -> Done {
+fn success() -> JobResult {
     result("success", true)
 }
 
 /// A result of `false` where the source is missing; otherwise the failure.
-fn unless_missing(path: &Path, ran: Result<(), Failure>) -> Result<Done, Failure> {
+fn unless_missing(path: &Path, ran: Result<(), Failure>) -> Result<JobResult, Failure> {
     match ran {
         Ok(()) => Ok(success()),
         Err(failure) => match fs::symlink_metadata(path) {
             Err(error) if is_missing(&error) => {
                 let missing = Some(format!("{} is not there", path.display()));
-                Ok(Done { missing, ..result("success", false) })
+                Ok(JobResult { missing, ..result("success", false) })
             }
             _ => Err(failure),
         },
@@ -671,7 +671,7 @@ fn read_a_line(parameters: &Parameters, context: &mut Context) -> Result<Job, Fa
 
 fn lines(path: String, from: u64, to: u64, content_type: Option<String>) -> Job {
     let read = reading(path, None, Lines::Lines(from, to), false, content_type, None);
-    Arc::new(move |files| Ok(Done { attributes: Map::new(), ..read(files)? }))
+    Arc::new(move |files| Ok(JobResult { attributes: Map::new(), ..read(files)? }))
 }
 
 /// A line, from 1.

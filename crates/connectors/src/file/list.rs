@@ -2,7 +2,7 @@
 
 use super::read::{facts, time, whole};
 use super::{
-    Body, Done, Failure, Files, Job, Reason, compile, compiled, expected, is_wanted, number, pattern,
+    Body, Failure, Files, Job, JobResult, Reason, compile, compiled, expected, is_wanted, number, pattern,
     required,
 };
 use crate::operation::operation;
@@ -211,7 +211,7 @@ impl Listing {
     }
 
     /// The contents of the files in base64, in their order.
-    fn contents(&self, files: &Files) -> Result<Done, Failure> {
+    fn contents(&self, files: &Files) -> Result<JobResult, Failure> {
         let directory = self.directory(files)?;
         let (mut count, mut all, mut held, mut total) = (0, Vec::new(), Held::NONE, 0);
         self.below(&directory, &directory, 0, &mut count, &mut all, files)?;
@@ -236,12 +236,12 @@ impl Listing {
             held.try_grow(bytes.len() / 3 * 4)?;
             contents.push(Json::String(base64::engine::general_purpose::STANDARD.encode(bytes)));
         }
-        let mut done = Done { held, ..Done::default() };
+        let mut done = JobResult { held, ..JobResult::default() };
         done.members.insert(CONTENTS.to_owned(), Json::Array(contents));
         Ok(done)
     }
 
-    fn run(&self, files: &Files) -> Result<Done, Failure> {
+    fn run(&self, files: &Files) -> Result<JobResult, Failure> {
         let directory = self.directory(files)?;
         let mut count = 0;
         let mut all = Vec::new();
@@ -258,7 +258,7 @@ impl Listing {
             list.insert(name, Json::Object(tree));
             list
         };
-        let mut done = Done::default();
+        let mut done = JobResult::default();
         done.members.insert("fileList".to_owned(), Json::Object(list));
         Ok(done)
     }

@@ -3,16 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files that an operation has created so far. Dropped before [`Made::keep`] it removes them; those that replaced a file stay.
+/// The files that an operation has created so far. Dropped before [`CreatedFiles::keep`] it removes them; those that replaced a file stay.
 #[derive(Default)]
-pub(super) struct Made(Vec<PathBuf>);
+pub(super) struct CreatedFiles(Vec<PathBuf>);
 
 /// Whether no file has this name.
 pub(super) fn is_new(path: &Path) -> bool {
     fs::symlink_metadata(path).is_err()
 }
 
-impl Made {
+impl CreatedFiles {
     pub(super) fn add(&mut self, path: PathBuf, is_new: bool) {
         if is_new {
             self.0.push(path);
@@ -25,7 +25,7 @@ impl Made {
     }
 }
 
-impl Drop for Made {
+impl Drop for CreatedFiles {
     fn drop(&mut self) {
         for path in &self.0 {
             let _ = fs::remove_file(path);

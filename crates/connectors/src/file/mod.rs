@@ -254,7 +254,7 @@ impl Files {
 
 /// The outcome of a job.
 #[derive(Default)]
-struct Done {
+struct JobResult {
     /// Members of the result beside `success`.
     members: Map<String, Json>,
     /// The content of a file, which becomes the result.
@@ -278,7 +278,7 @@ struct Content {
 }
 
 /// The work of an operation on files. It runs again for a retry.
-type Job = Arc<dyn Fn(&Files) -> Result<Done, Failure> + Send + Sync>;
+type Job = Arc<dyn Fn(&Files) -> Result<JobResult, Failure> + Send + Sync>;
 
 /// Makes the job for a message.
 type Prepare = fn(&Parameters, &mut Context) -> Result<Job, Failure>;
@@ -495,7 +495,7 @@ impl Operation {
         }
     }
 
-    async fn perform(&self, context: &mut Context) -> Result<Done, Failure> {
+    async fn perform(&self, context: &mut Context) -> Result<JobResult, Failure> {
         let connection = self.place.find(context)?;
         if let Some(why) = &connection.absent {
             return Err(Failure::new(Reason::Connection, why.as_str()));
@@ -527,7 +527,7 @@ impl Operation {
         lock: bool,
         (retries, delay): (u64, Duration),
         context: &mut Context,
-    ) -> Result<Done, Failure> {
+    ) -> Result<JobResult, Failure> {
         let mut attempt = 0;
         loop {
             let failure = match running::run(connection, job, lock, context).await {
@@ -547,8 +547,8 @@ impl Operation {
     }
 
     /// Stores the result where the parameters say.
-    fn deliver(&self, done: Done, place: Place, context: &mut Context) -> Result<Flow, Fault> {
-        let Done { members, content, attributes, held, missing } = done;
+    fn deliver(&self, done: JobResult, place: Place, context: &mut Context) -> Result<Flow, Fault> {
+        let JobResult { members, content, attributes, held, missing } = done;
         if let Some(content) = content {
             return self.deliver_content(content, attributes, place, context);
         }

@@ -1,9 +1,9 @@
 //! One file into many and many into one: `file.splitFile`, `file.mergeFiles`.
 
 use super::list::{MOST, entries};
-use super::made::{Made, is_new};
+use super::made::{CreatedFiles, is_new};
 use super::{
-    Body, Done, Failure, Files, Job, Reason, compile, elements, is_wanted, number, pattern, required,
+    Body, Failure, Files, Job, JobResult, Reason, compile, elements, is_wanted, number, pattern, required,
 };
 use crate::operation::operation;
 use crate::parameter::Parameters;
@@ -76,7 +76,7 @@ fn split(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
     };
     Ok(Arc::new(move |files| {
         let number = divide(&files.path(&from)?, &files.path(&to)?, &part, Naming::Within, files)?;
-        let mut done = Done::default();
+        let mut done = JobResult::default();
         done.members.insert("numberOfSplits".to_owned(), number.into());
         Ok(done)
     }))
@@ -102,7 +102,7 @@ pub(super) fn divide(
     }
     directories(to).map_err(|error| Failure::io(to, &error))?;
     let mut reader = BufReader::with_capacity(64 << 10, File::open(from).map_err(failed)?);
-    let (mut number, mut made) = (0, Made::default());
+    let (mut number, mut made) = (0, CreatedFiles::default());
     while !reader.fill_buf().map_err(failed)?.is_empty() {
         if number >= MOST {
             return Err(too_many(from));
@@ -181,7 +181,7 @@ fn merge(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure>
         let mut detail = Map::new();
         detail.insert("numberOfMergedFiles".to_owned(), merged.into());
         detail.insert("totalWrittenBytes".to_owned(), total.into());
-        let mut done = Done::default();
+        let mut done = JobResult::default();
         done.members.insert("detail".to_owned(), Json::Object(detail));
         Ok(done)
     }))

@@ -3,7 +3,7 @@
 use super::locks::lock;
 use super::write::encoded;
 use super::{
-    Body, Content, Done, Failure, Files, Job, Reason, compile, is_wanted, number, pattern, required,
+    Body, Content, Failure, Files, Job, JobResult, Reason, compile, is_wanted, number, pattern, required,
 };
 use crate::operation::operation;
 use crate::parameter::Parameters;
@@ -84,7 +84,7 @@ pub(super) fn reading(
         let lock = lock(&path, files)?;
         let attributes = facts(&path, files)?;
         if part == Part::Facts {
-            return Ok(Done { attributes, ..Done::default() });
+            return Ok(JobResult { attributes, ..JobResult::default() });
         }
         let (bytes, held, open) = match streams {
             true => (Vec::new(), Held::NONE, Some(open(&path, part, lock, files)?)),
@@ -97,7 +97,11 @@ pub(super) fn reading(
             }
             _ => content_type,
         };
-        Ok(Done { content: Some(Content { bytes, content_type, held, open }), attributes, ..Done::default() })
+        Ok(JobResult {
+            content: Some(Content { bytes, content_type, held, open }),
+            attributes,
+            ..JobResult::default()
+        })
     })
 }
 

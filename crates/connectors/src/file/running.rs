@@ -1,6 +1,6 @@
 //! Runs jobs on threads for blocking work.
 
-use super::{Connection, Done, Failure, Files, Job, Reason};
+use super::{Connection, Failure, Files, Job, JobResult, Reason};
 use crate::blocking::{NotDone, no_thread, on_thread};
 use files::places::{self, MOST};
 use flow::{Context, Fault};
@@ -26,7 +26,7 @@ pub(super) async fn run(
     job: &Job,
     lock: bool,
     context: &mut Context,
-) -> Result<Done, Failure> {
+) -> Result<JobResult, Failure> {
     let busy = || {
         let why = format!(
             "too busy: {MOST} file operations run already, and none ended within {} s",

@@ -2,7 +2,7 @@
 
 use super::list::{DEEPEST, MOST, entries};
 use super::locks::lock;
-use super::{Body, Done, Failure, Files, Job, Reason, compile, is_wanted, pattern, required};
+use super::{Body, Failure, Files, Job, JobResult, Reason, compile, is_wanted, pattern, required};
 use crate::operation::operation;
 use crate::parameter::Parameters;
 use crate::response::{OVERWRITE, VARIABLE};
@@ -71,7 +71,7 @@ fn check_exist(parameters: &Parameters, context: &mut Context) -> Result<Job, Fa
     let path = required(parameters, "path", context)?;
     Ok(Arc::new(move |files| {
         let path = files.path(&path)?;
-        let mut done = Done::default();
+        let mut done = JobResult::default();
         done.members.insert("fileExists".to_owned(), is_there(&path)?.into());
         Ok(done)
     }))
@@ -96,7 +96,7 @@ fn create_directory(parameters: &Parameters, context: &mut Context) -> Result<Jo
     Ok(Arc::new(move |files| {
         let path = files.path(&path)?;
         directories(&path).map_err(|error| Failure::io(&path, &error))?;
-        Ok(Done::default())
+        Ok(JobResult::default())
     }))
 }
 
@@ -107,7 +107,7 @@ fn delete(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
         let path = files.path(&path)?;
         let failed = |error: std::io::Error| Failure::io(&path, &error);
         let metadata = fs::symlink_metadata(&path).map_err(failed)?;
-        let mut done = Done::default();
+        let mut done = JobResult::default();
         if !metadata.is_dir() {
             let _lock = lock(&path, files)?;
             fs::remove_file(&path).map_err(failed)?;
@@ -203,7 +203,7 @@ fn rename(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure
         let target = path.with_file_name(&name);
         let _lock = lock(&path, files)?;
         put(&path, &target, overwrite, files)?;
-        Ok(Done::default())
+        Ok(JobResult::default())
     }))
 }
 
@@ -472,7 +472,7 @@ fn copy(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> 
         }
         let mut count = 0;
         copy_all(&from, &to, transfer.pattern.as_deref(), transfer.existing(), 0, &mut count, files)?;
-        Ok(Done::default())
+        Ok(JobResult::default())
     }))
 }
 
@@ -535,18 +535,18 @@ fn relocate(parameters: &Parameters, context: &mut Context) -> Result<Job, Failu
         }
         if !is_directory {
             put(&from, &to, transfer.overwrite, files)?;
-            return Ok(Done::default());
+            return Ok(JobResult::default());
         }
         let members = transfer.members(&from, files)?;
         transfer.check(&members, &to)?;
         if transfer.with_parent && transfer.pattern.is_none() {
             put(&from, &to, transfer.overwrite, files)?;
-            return Ok(Done::default());
+            return Ok(JobResult::default());
         }
         directories(&to).map_err(|error| Failure::io(&to, &error))?;
         for name in members {
             put(&from.join(&name), &to.join(&name), transfer.overwrite, files)?;
         }
-        Ok(Done::default())
+        Ok(JobResult::default())
     }))
 }

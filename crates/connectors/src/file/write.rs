@@ -2,7 +2,7 @@
 
 use super::locks::lock;
 use super::spool::Spooled;
-use super::{Body, Done, Failure, Files, Job, Reason, compile, gives_nothing, required};
+use super::{Body, Failure, Files, Job, JobResult, Reason, compile, gives_nothing, required};
 use crate::operation::operation;
 use crate::parameter::Parameters;
 use crate::response::{OVERWRITE, VARIABLE};
@@ -276,7 +276,7 @@ impl Writing {
         self.compress && self.mode != Mode::Append
     }
 
-    pub(super) fn run(&self, files: &Files) -> Result<Done, Failure> {
+    pub(super) fn run(&self, files: &Files) -> Result<JobResult, Failure> {
         let ((path, entry), zips) = (self.place(files)?, self.zips());
         // The lock file is beside the file.
         if let (true, true, Some(parent)) =
@@ -322,7 +322,7 @@ impl Writing {
             let file = OpenOptions::new().append(true).open(&path);
             file.and_then(|file| file.set_modified(before)).map_err(|error| Failure::io(&path, &error))?;
         }
-        let mut done = Done::default();
+        let mut done = JobResult::default();
         done.members.insert("writtenBytes".to_owned(), written.into());
         Ok(done)
     }

@@ -1,7 +1,7 @@
 //! Queries: their databases, their statements, and the positions of the parameters in these.
 
 use crate::plan::{Parameter, ParameterKind, Query, Rows, Table, TableForm};
-use crate::value::{Check, Given};
+use crate::value::{Check, RequestValue};
 use config::{DataConfig, DataDirection, DataParameter, DataQuery, DataSource, DataValidator, Key};
 use diagnostics::Diagnostic;
 use flow::{Compiler, Pattern};
@@ -387,7 +387,7 @@ fn compile_parameter(
             Some("NULL") => None,
             Some(list) if list.starts_with("ARRAY(") && list.ends_with(')') => {
                 let values = list["ARRAY(".len()..list.len() - 1].split(',');
-                return Given::Many(values.map(|value| Some(value.trim().to_owned())).collect());
+                return RequestValue::Many(values.map(|value| Some(value.trim().to_owned())).collect());
             }
             Some(column_or_parameter) => {
                 let message = format!("`#{{{column_or_parameter}}}` is not known here");
@@ -400,9 +400,9 @@ fn compile_parameter(
                 None
             }
         };
-        Given::One(value)
+        RequestValue::One(value)
     });
-    if let (Some(Given::One(Some(text))), ParameterKind::Bound(kind), Some(key)) =
+    if let (Some(RequestValue::One(Some(text))), ParameterKind::Bound(kind), Some(key)) =
         (&default, kind, &parameter.default)
         && let Err(why) = kind.parse(Some(text))
     {

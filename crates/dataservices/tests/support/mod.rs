@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, dead_code)] // helpers of tests, of which each test has some
 
-use flow::testing::{self, Answer, Tested};
+use flow::testing::{self, Response, Tested};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -144,26 +144,26 @@ pub fn run<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// Sends a request.
-pub fn ask(tested: &Tested, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+pub fn ask(tested: &Tested, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Response {
     let (status, headers, bytes) = run(tested.answer(method, target, headers, body.as_bytes()));
-    Answer { status, headers, body: String::from_utf8_lossy(&bytes).into_owned() }
+    Response { status, headers, body: String::from_utf8_lossy(&bytes).into_owned() }
 }
 
-pub fn soap(tested: &Tested, body: &str) -> Answer {
+pub fn soap(tested: &Tested, body: &str) -> Response {
     let envelope = format!(
         "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Body>{body}</s:Body></s:Envelope>"
     );
     ask(tested, "POST", "/services/Shop", &SOAP, &envelope)
 }
 
-pub fn get(tested: &Tested, path: &str) -> Answer {
+pub fn get(tested: &Tested, path: &str) -> Response {
     ask(tested, "GET", &format!("/services/Shop/{path}"), &[], "")
 }
 
-pub fn get_json(tested: &Tested, path: &str) -> Answer {
+pub fn get_json(tested: &Tested, path: &str) -> Response {
     ask(tested, "GET", &format!("/services/Shop/{path}"), &[("Accept", "application/json")], "")
 }
 
-pub fn json(tested: &Tested, method: &str, path: &str, body: &str) -> Answer {
+pub fn json(tested: &Tested, method: &str, path: &str, body: &str) -> Response {
     ask(tested, method, &format!("/services/Shop/{path}"), &[("Content-Type", "application/json")], body)
 }

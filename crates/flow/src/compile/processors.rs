@@ -2,7 +2,7 @@
 
 use super::Compiler;
 use super::number::{self, COUNT, MILLISECONDS, Unit};
-use crate::runtime::processor::{Failover, Forwarding, Kind, Pace, Processor, RECIPIENTS, Sampling};
+use crate::runtime::processor::{Failover, Forwarding, Pace, Processor, ProcessorWork, RECIPIENTS, Sampling};
 use crate::runtime::reference::SequenceRef;
 use crate::state::identity::Identity;
 use config::{ArtifactKind, Key, MessageProcessor, ProcessorKind};
@@ -71,9 +71,11 @@ pub(super) fn compile(processor: &MessageProcessor, compiler: &mut Compiler<'_>)
         check_names(processor, compiler);
     }
     let kind = match processor.kind {
-        ProcessorKind::Forwarding => forwarding(processor, compiler).map(Box::new).map(Kind::Forwarding),
-        ProcessorKind::Sampling => sampling(processor, compiler).map(Kind::Sampling),
-        ProcessorKind::Failover => failover(processor, compiler).map(Kind::Failover),
+        ProcessorKind::Forwarding => {
+            forwarding(processor, compiler).map(Box::new).map(ProcessorWork::Forwarding)
+        }
+        ProcessorKind::Sampling => sampling(processor, compiler).map(ProcessorWork::Sampling),
+        ProcessorKind::Failover => failover(processor, compiler).map(ProcessorWork::Failover),
         ProcessorKind::Custom => {
             let message = format!("the message processor `{name}` is not executable yet");
             compiler.error(

@@ -2,7 +2,7 @@
 
 use super::Compiler;
 use crate::runtime::plan::Entry;
-use crate::runtime::task::{Format, Injection, Made, Source, Target, Task};
+use crate::runtime::task::{Format, Injection, Source, Target, Task, TaskMessage};
 use config::{Key, TaskProperty};
 use diagnostics::{Diagnostic, Span};
 use jiff::tz::TimeZone;
@@ -254,7 +254,7 @@ impl Reader<'_, '_> {
                 (key.value, key.span)
             }
         };
-        match Made::of(text.as_bytes(), format, soap_action) {
+        match TaskMessage::of(text.as_bytes(), format, soap_action) {
             Ok(made) => Some(Source::Message(made)),
             Err(why) => {
                 self.compiler.error("bad-value", why, span, "in this property");

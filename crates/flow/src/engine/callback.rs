@@ -25,11 +25,11 @@ pub(crate) const PATH: &str = "busbar-callback/";
 #[derive(Default)]
 pub(crate) struct Callbacks {
     secret: OnceLock<String>,
-    waiting: Mutex<HashMap<String, oneshot::Sender<Answer>>>,
+    waiting: Mutex<HashMap<String, oneshot::Sender<Received>>>,
 }
 
 /// What came.
-pub(crate) struct Answer {
+pub(crate) struct Received {
     pub headers: Headers,
     pub body: Bytes,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Answer {
 pub(crate) struct Waiting {
     callbacks: Arc<Callbacks>,
     id: String,
-    receiver: oneshot::Receiver<Answer>,
+    receiver: oneshot::Receiver<Received>,
 }
 
 impl Drop for Waiting {
@@ -49,7 +49,7 @@ impl Drop for Waiting {
 
 impl Waiting {
     /// The answer; `None`: it did not come in time.
-    pub async fn answer(mut self, time: Duration) -> Option<Answer> {
+    pub async fn answer(mut self, time: Duration) -> Option<Received> {
         tokio::time::timeout(time, &mut self.receiver).await.ok()?.ok()
     }
 }
@@ -61,7 +61,7 @@ impl Callbacks {
     }
 
     /// Gives the response to the message of this id; `false`: no message waits for it.
-    pub(crate) fn answer(&self, id: &str, response: Answer) -> bool {
+    pub(crate) fn answer(&self, id: &str, response: Received) -> bool {
         lock(&self.waiting).remove(id).is_some_and(|sender| sender.send(response).is_ok())
     }
 

@@ -1,7 +1,7 @@
 //! Answers of backends that come on a connection of their own ([`crate::engine::callback`]).
 
 use crate::engine::addressing;
-use crate::engine::callback::{Answer, Callbacks, PATH};
+use crate::engine::callback::{Callbacks, PATH, Received};
 use crate::http::respond::{refused, text};
 use crate::runtime::context::Context;
 use crate::runtime::plan::Plan;
@@ -66,7 +66,7 @@ pub(super) async fn take(
         headers.remove(name);
     }
     let id = related.unwrap_or_default();
-    if Callbacks::of(&context.services).answer(&id, Answer { headers, body }) {
+    if Callbacks::of(&context.services).answer(&id, Received { headers, body }) {
         return Response::empty(202);
     }
     tracing::warn!(relates_to = id, "a response came that no message waits for");

@@ -5,8 +5,8 @@ use crate::engine::{Ending, advance, begin_request, drive_to_end, is_accepted, r
 use crate::http::access::{AccessLog, Accounted, Recorder};
 use crate::http::respond::{busy, left_out, not_let_in, refused, response, soap_fault, text, unanswered};
 use crate::http::rooms::Rooms;
-use crate::http::websocket::Told;
-use crate::http::wsdl::Asked;
+use crate::http::websocket::FrameProperties;
+use crate::http::wsdl::RequestedOperation;
 use crate::http::{callback, guard, inbound, local, routing};
 use crate::runtime::context::{Context, Owner};
 use crate::runtime::exchange::Awaited;
@@ -98,7 +98,7 @@ impl Bus {
         request: Request,
         peer: &ConnectionInfo,
         port: Option<u16>,
-        told: Option<&Told>,
+        told: Option<&FrameProperties>,
     ) -> Response {
         let received = transport::clock::now();
         let (plan, services) = self.in_force();
@@ -440,9 +440,9 @@ async fn serve(context: &mut Context, plan: &Plan) -> Response {
                 && !stage::are_sealed(&proxy.stages)
             {
                 match proxy.wsdl.asked(context).await {
-                    Ok(Asked::Operation(operation)) => context.attach(operation),
-                    Ok(Asked::Anything) => {}
-                    Ok(Asked::Unknown) => {
+                    Ok(RequestedOperation::Operation(operation)) => context.attach(operation),
+                    Ok(RequestedOperation::Anything) => {}
+                    Ok(RequestedOperation::Unknown) => {
                         let action = context.soap_action().unwrap_or_default();
                         let reason = format!(
                             "The endpoint reference (EPR) for the Operation not found is {} and the WSA Action = {action}",

@@ -20,7 +20,7 @@ use transport::{
 };
 
 /// What a flow is told of the message, as properties.
-pub(super) type Told = [(&'static str, Value)];
+pub(super) type FrameProperties = [(&'static str, Value)];
 
 /// The GUID that `Sec-WebSocket-Accept` is computed with (RFC 6455, 1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -195,7 +195,7 @@ impl Conversation {
     }
 
     /// Runs a message through the sequence that is in force now.
-    async fn run(&self, content_type: &str, body: Body, told: &Told) -> Response {
+    async fn run(&self, content_type: &str, body: Body, told: &FrameProperties) -> Response {
         let mut headers = self.headers.clone();
         headers.set("Content-Type", content_type);
         let head = RequestHead {

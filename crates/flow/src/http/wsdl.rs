@@ -17,7 +17,7 @@ use transport::Response;
 use xml::{Document, NodeId, NodeKind};
 
 /// What a SOAP request asks a service for.
-pub(crate) enum Asked {
+pub(crate) enum RequestedOperation {
     /// An operation of its WSDL.
     Operation(Arc<Operation>),
     /// Something that the service takes.
@@ -63,24 +63,24 @@ impl Wsdl {
     ///
     /// # Errors
     /// The body does not arrive.
-    pub(crate) async fn asked(&self, context: &mut Context) -> Result<Asked, Fault> {
-        let Some(contract) = &self.contract else { return Ok(Asked::Anything) };
+    pub(crate) async fn asked(&self, context: &mut Context) -> Result<RequestedOperation, Fault> {
+        let Some(contract) = &self.contract else { return Ok(RequestedOperation::Anything) };
         if let Some(action) = context.soap_action()
             && let Some(operation) = contract.by_action(&action)
         {
-            return Ok(Asked::Operation(Arc::clone(operation)));
+            return Ok(RequestedOperation::Operation(Arc::clone(operation)));
         }
         // What may be anything is not waited for.
         if self.lax {
-            return Ok(Asked::Anything);
+            return Ok(RequestedOperation::Anything);
         }
         let Some(element) = crate::expression::streaming::first_body_element(context).await? else {
-            return Ok(Asked::Anything);
+            return Ok(RequestedOperation::Anything);
         };
         Ok(match contract.by_element(&element) {
-            Some(operation) => Asked::Operation(Arc::clone(operation)),
-            None if contract.knows(&element) => Asked::Anything,
-            None => Asked::Unknown,
+            Some(operation) => RequestedOperation::Operation(Arc::clone(operation)),
+            None if contract.knows(&element) => RequestedOperation::Anything,
+            None => RequestedOperation::Unknown,
         })
     }
 

@@ -57,7 +57,7 @@ pub(super) struct Trace {
     pub(super) omitted: usize,
     /// Steps that have begun, by the number of the copy: a step that runs others stands before them.
     pub(super) running: Vec<(u64, Stage, Instant)>,
-    pub(super) answer: Option<Answer>,
+    pub(super) answer: Option<RecordedResponse>,
     pub(super) ended: Option<Duration>,
     /// The copies by their numbers, in the order in which they were seen, the message itself first.
     copies: HashMap<u64, usize>,
@@ -104,21 +104,21 @@ pub(super) struct Event {
     /// Since the flow began.
     pub(super) at: Duration,
     pub(super) took: Duration,
-    pub(super) what: What,
+    pub(super) what: Entry,
     pub(super) changes: Vec<Change>,
     /// Before and after, where it changed.
     pub(super) payload: Option<(Shown, Shown)>,
 }
 
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum Entry {
     Step { stage: Stage, outcome: String },
     Attempt(Attempt),
 }
 
 /// What the client got.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct RecordedResponse {
     pub(super) at: Duration,
     pub(super) status: u16,
     pub(super) headers: Vec<(String, String)>,
@@ -217,7 +217,7 @@ impl Recording {
             depth,
             at: began.saturating_duration_since(self.started),
             took: began.elapsed(),
-            what: What::Step { stage, outcome },
+            what: Entry::Step { stage, outcome },
             changes,
             payload,
         };
@@ -240,7 +240,7 @@ impl Recording {
             depth: trace.running.iter().filter(|(running, ..)| *running == number).count(),
             at: self.started.elapsed().saturating_sub(attempt.took),
             took: attempt.took,
-            what: What::Attempt(attempt),
+            what: Entry::Attempt(attempt),
             changes: Vec::new(),
             payload: None,
         };
@@ -260,7 +260,7 @@ impl Recording {
         let headers = response.head.headers.iter().map(|(name, value)| {
             (name.to_owned(), message::redact::value(name, &String::from_utf8_lossy(value)).into_owned())
         });
-        let answer = Answer {
+        let answer = RecordedResponse {
             at: self.started.elapsed(),
             status: response.head.status,
             headers: headers.collect(),
@@ -280,11 +280,11 @@ impl Recording {
     pub fn summary(&self) -> Summary {
         let trace = lock(&self.trace);
         let is_failure = |event: &Event| match &event.what {
-            What::Step { outcome, .. } => outcome.starts_with("fault "),
-            What::Attempt(attempt) => !attempt.answered,
+            Entry::Step { outcome, .. } => outcome.starts_with("fault "),
+            Entry::Attempt(attempt) => !attempt.answered,
         };
         Summary {
-            steps: trace.events.iter().filter(|event| matches!(event.what, What::Step { .. })).count(),
+            steps: trace.events.iter().filter(|event| matches!(event.what, Entry::Step { .. })).count(),
             status: trace.answer.as_ref().map(|response| response.status),
             took: trace.ended.unwrap_or_else(|| self.started.elapsed()),
             running: trace.ended.is_none(),
@@ -303,10 +303,10 @@ impl Recording {
         let milliseconds = |time: Duration| time.as_micros() as f64 / 1000.0;
         let event = |event: &Event| {
             let mut value = match &event.what {
-                What::Step { stage, outcome } => json!({
+                Entry::Step { stage, outcome } => json!({
                     "step": stage.name, "list": stage.list, "place": stage.place, "outcome": outcome,
                 }),
-                What::Attempt(attempt) => json!({
+                Entry::Attempt(attempt) => json!({
                     "endpoint": attempt.endpoint, "request": attempt.request, "result": attempt.result,
                 }),
             };
@@ -367,7 +367,7 @@ impl Trace {
     fn attempt_of(&mut self, number: u64) -> Option<&mut Event> {
         let copy = *self.copies.get(&number)?;
         let last = self.events.iter_mut().rev().find(|event| event.copy == copy)?;
-        matches!(last.what, What::Attempt(_)).then_some(last)
+        matches!(last.what, Entry::Attempt(_)).then_some(last)
     }
 
     fn add(&mut self, event: Event) {

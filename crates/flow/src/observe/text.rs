@@ -1,6 +1,6 @@
 //! A trace as text: what an administrator reads at night. One line for each step, what it changed below it.
 
-use super::recording::{Event, Recording, Trace, What};
+use super::recording::{Entry, Event, Recording, Trace};
 use super::snapshot::{Change, Shown};
 use std::fmt::Write;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(super) fn render(recording: &Recording, trace: &Trace, elapsed: Duration) ->
     for event in &trace.events {
         let indent = "  ".repeat(event.depth.min(8));
         match &event.what {
-            What::Step { stage, outcome } => {
+            Entry::Step { stage, outcome } => {
                 if list != (event.copy, stage.list.clone()) {
                     list = (event.copy, stage.list.clone());
                     let copy = if event.copy == 0 { String::new() } else { format!(", copy {}", event.copy) };
@@ -53,7 +53,7 @@ pub(super) fn render(recording: &Recording, trace: &Trace, elapsed: Duration) ->
                     took(event.took)
                 );
             }
-            What::Attempt(attempt) => {
+            Entry::Attempt(attempt) => {
                 let named = if attempt.endpoint.is_empty() || attempt.request.contains(&attempt.endpoint) {
                     String::new()
                 } else {

@@ -14,7 +14,7 @@ use crate::runtime::context::{Context, Origin};
 use crate::runtime::mediator::ListId;
 use crate::runtime::panics::caught;
 use crate::runtime::plan::Plan;
-use crate::runtime::processor::{Kind, Pace, Processor};
+use crate::runtime::processor::{Pace, Processor, ProcessorWork};
 use crate::runtime::reference::SequenceRef;
 use crate::runtime::scope::{Begun, Outcome};
 use crate::runtime::services::Services;
@@ -176,8 +176,8 @@ impl Runner {
             let now = services.clock.now();
             let wait = match (pause, &processor.kind, &processor.pace) {
                 (Pause::Inactive, ..) => None,
-                (Pause::Retry, Kind::Forwarding(forwarding), _) => Some(forwarding.retry),
-                (Pause::Retry, Kind::Failover(failover), _) => Some(failover.retry),
+                (Pause::Retry, ProcessorWork::Forwarding(forwarding), _) => Some(forwarding.retry),
+                (Pause::Retry, ProcessorWork::Failover(failover), _) => Some(failover.retry),
                 (_, _, Pace::Interval(interval)) => Some(*interval),
                 (Pause::Turn, _, Pace::Cron { cron, zone, .. }) => {
                     if schedule::put_back(began, now).is_some() {
@@ -226,9 +226,9 @@ impl Work {
     async fn next(&self, tries: &mut Tries) -> Pause {
         let next = async {
             match &self.processor.kind {
-                Kind::Forwarding(forwarding) => forwarding.next(self, tries).await,
-                Kind::Failover(failover) => failover.next(self, tries).await,
-                Kind::Sampling(sampling) => {
+                ProcessorWork::Forwarding(forwarding) => forwarding.next(self, tries).await,
+                ProcessorWork::Failover(failover) => failover.next(self, tries).await,
+                ProcessorWork::Sampling(sampling) => {
                     sampling.next(self).await;
                     Pause::Turn
                 }

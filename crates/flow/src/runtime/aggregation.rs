@@ -1,7 +1,7 @@
 //! Open aggregates: parts of a split message that wait for each other.
 //!
 //! The first part is the message that will go on, and waits as a whole. Of the others only what will be taken of them is kept
-//! ([`Taken`]), so that the parts of a large split cost little while they wait. An aggregate that never completes has bounds: so many
+//! ([`Extracted`]), so that the parts of a large split cost little while they wait. An aggregate that never completes has bounds: so many
 //! parts, the bytes that messages may hold together, and a time.
 
 use crate::runtime::context::Context;
@@ -84,7 +84,7 @@ impl Context {
 }
 
 /// What is taken of a part.
-pub enum Taken {
+pub enum Extracted {
     /// Elements and texts, where they are.
     Pieces(Vec<Piece>),
     /// A value.
@@ -93,18 +93,18 @@ pub enum Taken {
     Failed(Box<Fault>),
 }
 
-impl Taken {
+impl Extracted {
     /// About how many bytes it keeps that are not counted otherwise.
     fn size(&self) -> usize {
-        size_of::<Taken>()
+        size_of::<Extracted>()
             + match self {
-                Taken::Pieces(pieces) => {
+                Extracted::Pieces(pieces) => {
                     let begins = |at: usize| at == 0 || !Arc::ptr_eq(&pieces[at - 1].0, &pieces[at].0);
                     let trees = (0..pieces.len()).filter(|&at| begins(at)).map(|at| size_of_tree(pieces, at));
                     16 * pieces.len() + trees.sum::<usize>()
                 }
-                Taken::Json(value) => message::json::size_of(value),
-                Taken::Failed(_) => 256,
+                Extracted::Json(value) => message::json::size_of(value),
+                Extracted::Failed(_) => 256,
             }
     }
 }
@@ -124,7 +124,7 @@ fn size_of_tree(pieces: &[Piece], at: usize) -> usize {
 #[derive(Default)]
 pub struct Rest {
     /// What is taken of the other parts, in order of arrival; the one that completes it is the last.
-    pub others: Vec<Taken>,
+    pub others: Vec<Extracted>,
     /// Ids of those messages whose clients have their answers, where messages of several clients meet.
     pub answered: Vec<String>,
     /// Counts all of this as held, for as long as it has not become one message.
@@ -143,7 +143,7 @@ pub struct Waits {
 /// One open aggregate.
 struct Aggregate {
     first: Box<Context>,
-    others: Vec<Taken>,
+    others: Vec<Extracted>,
     /// Ids of messages whose clients have their answers: a stop names them.
     answered: Vec<String>,
     /// Distinguishes it from a later one with the same key, for its timer.
@@ -210,7 +210,7 @@ pub struct Arriving {
     /// The message.
     pub part: Box<Context>,
     /// What is taken of it, where the aggregate was seen to be [open](Aggregates::waits).
-    pub taken: Option<Taken>,
+    pub taken: Option<Extracted>,
     /// How many parts the split announced; `None`: it comes from no split.
     pub split: Option<usize>,
     /// Messages of several clients meet: they wait longer than their clients.
@@ -446,12 +446,12 @@ mod tests {
         let document = xml::Document::parse_str(&envelope, &xml::ParseOptions::default()).unwrap();
         let part = Arc::new(message::Envelope::of_document(document).unwrap());
         let piece = || (Arc::clone(&part), xml::Document::ROOT);
-        let (tree, small) = (part.uncounted() + envelope.len(), size_of::<Taken>() + 2 * 16);
+        let (tree, small) = (part.uncounted() + envelope.len(), size_of::<Extracted>() + 2 * 16);
         assert!(tree > small);
-        let one = Taken::Pieces(vec![piece()]).size();
-        let two = Taken::Pieces(vec![piece(), piece()]).size();
+        let one = Extracted::Pieces(vec![piece()]).size();
+        let two = Extracted::Pieces(vec![piece(), piece()]).size();
         let _others = Arc::clone(&part);
-        let shared = Taken::Pieces(vec![piece()]).size();
+        let shared = Extracted::Pieces(vec![piece()]).size();
         assert!(one >= tree && two >= tree && two <= tree + small && shared <= small, "{one} {two} {shared}");
     }
 
@@ -470,7 +470,7 @@ mod tests {
     ) -> Added {
         let mut part = Box::new(tested.context(&[], ""));
         loop {
-            let taken = all.waits(&key(name)).map(|_| Taken::Json(value.into()));
+            let taken = all.waits(&key(name)).map(|_| Extracted::Json(value.into()));
             let arriving = Arriving { part, taken, split, across: split.is_none() };
             match all.add(key(name), arriving, |count, announced| count >= announced.unwrap_or(enough)) {
                 Added::Again(again) => part = again,
@@ -480,7 +480,8 @@ mod tests {
     }
 
     fn values(parts: &Rest) -> Vec<i64> {
-        let value = |taken: &Taken| if let Taken::Json(value) = taken { value.as_i64() } else { None };
+        let value =
+            |taken: &Extracted| if let Extracted::Json(value) = taken { value.as_i64() } else { None };
         parts.others.iter().filter_map(value).collect()
     }
 
@@ -584,7 +585,7 @@ mod tests {
         assert!(one != two && one == one.clone());
         let add = |key: &Key| {
             let part = Box::new(tested.context(&[], ""));
-            let taken = all.waits(key).map(|_| Taken::Json(1.into()));
+            let taken = all.waits(key).map(|_| Extracted::Json(1.into()));
             let arriving = Arriving { part, taken, split: Some(2), across: false };
             all.add(key.clone(), arriving, |count, _| count == 2)
         };

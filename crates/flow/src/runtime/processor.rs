@@ -22,7 +22,7 @@ pub struct Processor {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) claim: Arc<Claim>,
     pub(crate) pace: Pace,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ProcessorWork,
 }
 
 /// When a processor takes messages.
@@ -42,7 +42,7 @@ pub(crate) enum Pace {
 #[derive(Default)]
 pub(crate) struct Claim(pub(crate) tokio::sync::Mutex<()>);
 
-pub(crate) enum Kind {
+pub(crate) enum ProcessorWork {
     Forwarding(Box<Forwarding>),
     Sampling(Sampling),
     Failover(Failover),

@@ -163,14 +163,14 @@ pub(crate) enum Target {
 
 pub(crate) enum Source {
     /// Written with the task.
-    Message(Made),
+    Message(TaskMessage),
     /// What this key of the registry, or local entry, has when the task runs.
     Key(String),
 }
 
 /// A message in its form.
 #[derive(Clone)]
-pub(crate) struct Made {
+pub(crate) struct TaskMessage {
     pub(crate) content_type: String,
     pub(crate) client: Client,
     pub(crate) body: Bytes,
@@ -196,12 +196,12 @@ impl Injection {
     }
 }
 
-impl Made {
+impl TaskMessage {
     /// XML in the form that is wanted; JSON and text as they are.
-    pub(crate) fn of(bytes: &[u8], format: Format, soap_action: Option<&str>) -> Result<Made, String> {
+    pub(crate) fn of(bytes: &[u8], format: Format, soap_action: Option<&str>) -> Result<TaskMessage, String> {
         let text = String::from_utf8_lossy(bytes);
         let text = text.trim_start_matches('\u{feff}').trim();
-        let plain = |content_type: &str| Made {
+        let plain = |content_type: &str| TaskMessage {
             content_type: content_type.to_owned(),
             client: Client::Rest,
             body: Bytes::copy_from_slice(text.as_bytes()),
@@ -222,7 +222,7 @@ impl Made {
             Format::Pox => return Ok(plain("application/xml; charset=UTF-8")),
             Format::Get => {
                 let query = form::from_xml(&document, root);
-                return Ok(Made { query, ..plain("application/xml; charset=UTF-8") });
+                return Ok(TaskMessage { query, ..plain("application/xml; charset=UTF-8") });
             }
         };
         let namespace = version.namespace();
@@ -236,7 +236,7 @@ impl Made {
             (SoapVersion::V12, Some(action)) => format!("; action=\"{action}\""),
             _ => String::new(),
         };
-        Ok(Made {
+        Ok(TaskMessage {
             content_type: format!("{}; charset=UTF-8{action}", version.media_type()),
             client: Client::Soap(version),
             body: Bytes::from(body),

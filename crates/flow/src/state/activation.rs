@@ -11,12 +11,12 @@ use tokio::sync::futures::Notified;
 #[derive(Debug, Default)]
 pub struct Activation {
     on: AtomicBool,
-    state: Mutex<Said>,
+    state: Mutex<Decisions>,
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Said {
+struct Decisions {
     /// What the definition in force says.
     written: Option<Written>,
     /// An administrator has started or stopped it since.

@@ -7,7 +7,7 @@ use crate::runtime::plan::Plan;
 use crate::runtime::progress::Waits;
 use crate::runtime::request::{Client, Inbound};
 use crate::runtime::services::Services;
-use crate::runtime::task::{Format, Injection, Made, Source, Target};
+use crate::runtime::task::{Format, Injection, Source, Target, TaskMessage};
 use message::{Body, Headers, Method, Payload, SoapVersion, Value};
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Injection {
             Source::Key(key) => {
                 let entry =
                     plan.entry(key).ok_or_else(|| Fault::new(format!("there is no entry `{key}`")))?;
-                Made::of(&entry.bytes, self.format, self.soap_action.as_deref()).map_err(Fault::new)?
+                TaskMessage::of(&entry.bytes, self.format, self.soap_action.as_deref()).map_err(Fault::new)?
             }
         };
         let owner = match &self.target {

@@ -20,9 +20,9 @@ const GCM: &str = "AES/GCM/NOPADDING";
 const NONE: &str = "it is not a cipher text of WSO2's tool";
 
 /// What secrets were encrypted for.
-pub struct Key(Kind);
+pub struct Key(KeyMaterial);
 
-enum Kind {
+enum KeyMaterial {
     Rsa(Rsa),
     Aes(Box<gcm::Key>),
 }
@@ -71,9 +71,9 @@ impl Key {
 
     fn of_text(text: &str) -> Result<Key, String> {
         if let Some(key) = unhex(text.trim()).and_then(|bytes| gcm::Key::new(&bytes)) {
-            return Ok(Key(Kind::Aes(Box::new(key))));
+            return Ok(Key(KeyMaterial::Aes(Box::new(key))));
         }
-        Rsa::of_pem(text).map(|key| Key(Kind::Rsa(key)))
+        Rsa::of_pem(text).map(|key| Key(KeyMaterial::Rsa(key)))
     }
 
     /// The plain text of a cipher text.
@@ -83,16 +83,16 @@ impl Key {
     pub fn decrypt(&self, text: &str) -> Result<String, String> {
         let (sealed, cipher) = Sealed::of(text)?;
         let plain = match (&self.0, sealed) {
-            (Kind::Rsa(key), Sealed::Rsa(ways)) => ways.iter().find_map(|way| key.open(*way, &cipher)),
-            (Kind::Aes(key), Sealed::Aes(vector)) => key.open(&vector, &cipher),
-            (Kind::Rsa(_), Sealed::Aes(_)) => {
+            (KeyMaterial::Rsa(key), Sealed::Rsa(ways)) => ways.iter().find_map(|way| key.open(*way, &cipher)),
+            (KeyMaterial::Aes(key), Sealed::Aes(vector)) => key.open(&vector, &cipher),
+            (KeyMaterial::Rsa(_), Sealed::Aes(_)) => {
                 return Err(
                     "it was encrypted with AES, and the setting `vault.key` names a key of RSA: name a \
                             file with the hexadecimal digits of the symmetric key"
                         .to_owned(),
                 );
             }
-            (Kind::Aes(_), Sealed::Rsa(_)) => {
+            (KeyMaterial::Aes(_), Sealed::Rsa(_)) => {
                 return Err(
                     "it was encrypted with RSA, and the setting `vault.key` names a key of AES: name \
                             the key of WSO2's keystore as PEM"

@@ -64,11 +64,11 @@ impl From<String> for NoSecret {
 pub type Secret = zeroize::Zeroizing<String>;
 
 /// Kind, whether it is encrypted, alias.
-type Question = (Kind, bool, String);
+type Question = (SecretSource, bool, String);
 
 /// What a lookup asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
+enum SecretSource {
     Any,
     File,
     Docker,
@@ -134,10 +134,10 @@ impl Vault {
     pub fn secret(&self, alias: &str, kind: Option<&str>, encrypted: bool) -> Result<String, NoSecret> {
         let alias = alias.trim();
         let kind = match kind.map(|kind| kind.trim().to_ascii_uppercase()).as_deref() {
-            None | Some("" | "REG") => Kind::Any,
-            Some("FILE") => Kind::File,
-            Some("DOCKER") => Kind::Docker,
-            Some("ENV") => Kind::Environment,
+            None | Some("" | "REG") => SecretSource::Any,
+            Some("FILE") => SecretSource::File,
+            Some("DOCKER") => SecretSource::Docker,
+            Some("ENV") => SecretSource::Environment,
             Some(other) => {
                 return Err(format!("{other} is not a kind of secret (ENV, DOCKER, FILE or REG)").into());
             }
@@ -159,7 +159,7 @@ impl Vault {
         Ok(secret)
     }
 
-    fn read(&self, alias: &str, kind: Kind, encrypted: bool) -> Result<String, NoSecret> {
+    fn read(&self, alias: &str, kind: SecretSource, encrypted: bool) -> Result<String, NoSecret> {
         let (text, encrypted) = self.find(alias, kind, encrypted)?;
         if !encrypted {
             return Ok(text);
@@ -179,16 +179,16 @@ impl Vault {
     }
 
     /// What is kept under an alias, and whether it is a cipher text.
-    fn find(&self, alias: &str, kind: Kind, encrypted: bool) -> Result<(String, bool), NoSecret> {
+    fn find(&self, alias: &str, kind: SecretSource, encrypted: bool) -> Result<(String, bool), NoSecret> {
         let none = || {
             let way = match kind {
-                Kind::Environment => "set that environment variable".to_owned(),
-                Kind::Docker => format!("put it into a file of {}", self.docker.display()),
-                Kind::File if self.directory.is_none() => {
+                SecretSource::Environment => "set that environment variable".to_owned(),
+                SecretSource::Docker => format!("put it into a file of {}", self.docker.display()),
+                SecretSource::File if self.directory.is_none() => {
                     "put it into a file of the directory that the setting `vault.directory` names".to_owned()
                 }
-                Kind::File => "put it into a file of `vault.directory`".to_owned(),
-                Kind::Any => {
+                SecretSource::File => "put it into a file of `vault.directory`".to_owned(),
+                SecretSource::Any => {
                     "put it into the vault (`busbar vault set`), a file of `vault.directory`, or conf/security/cipher-text.properties"
                         .to_owned()
                 }
@@ -196,13 +196,15 @@ impl Vault {
             NoSecret { why: format!("there is no secret {alias}: {way}"), absent: true }
         };
         match kind {
-            Kind::Environment => std::env::var(alias).map(|text| (text, encrypted)).map_err(|_| none()),
-            Kind::Docker => Ok((file(&self.docker, alias)?.ok_or_else(none)?, encrypted)),
-            Kind::File => match &self.directory {
+            SecretSource::Environment => {
+                std::env::var(alias).map(|text| (text, encrypted)).map_err(|_| none())
+            }
+            SecretSource::Docker => Ok((file(&self.docker, alias)?.ok_or_else(none)?, encrypted)),
+            SecretSource::File => match &self.directory {
                 Some(directory) => Ok((file(directory, alias)?.ok_or_else(none)?, encrypted)),
                 None => Err(none()),
             },
-            Kind::Any => {
+            SecretSource::Any => {
                 if let Some(directory) = &self.directory
                     && let Some(secret) = file(directory, alias)?
                 {

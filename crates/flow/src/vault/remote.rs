@@ -32,11 +32,11 @@ type Question = (Option<String>, String, String);
 /// What a server said.
 pub(super) struct Cache {
     remote: Arc<dyn Remote>,
-    secrets: Arc<Mutex<HashMap<Question, Known>>>,
+    secrets: Arc<Mutex<HashMap<Question, CachedSecret>>>,
 }
 
 #[derive(Default)]
-struct Known {
+struct CachedSecret {
     secret: Option<(Secret, Instant)>,
     /// Why it could not be had, and when.
     failed: Option<(String, Instant)>,
@@ -109,7 +109,11 @@ impl Cache {
     }
 }
 
-fn note(secrets: &Mutex<HashMap<Question, Known>>, question: &Question, read: &Result<String, String>) {
+fn note(
+    secrets: &Mutex<HashMap<Question, CachedSecret>>,
+    question: &Question,
+    read: &Result<String, String>,
+) {
     let mut secrets = lock(secrets);
     let entry = secrets.entry(question.clone()).or_default();
     entry.is_asked = false;

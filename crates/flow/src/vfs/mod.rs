@@ -18,7 +18,7 @@ use crate::runtime::scope::{Admitted, Outcome};
 use crate::runtime::services::Services;
 use crate::runtime::source::{Action, Skipped};
 use crate::state::lock;
-use ::files::directory::{Found, Listing, Query, list};
+use ::files::directory::{FileEntry, Listing, Query, list};
 use ::files::places;
 use config::ArtifactKind;
 use meter::Cancel;
@@ -29,7 +29,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use taking::Taken;
+use taking::ClaimOutcome;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -189,7 +189,7 @@ impl Runner {
     async fn look(&mut self, work: &Work) -> Ended {
         let source = Arc::clone(&work.source);
         places::run(move || records::refresh(&source)).await;
-        let (mut skipped, mut taken, mut after) = (Skipped::default(), 0_u64, None::<Found>);
+        let (mut skipped, mut taken, mut after) = (Skipped::default(), 0_u64, None::<FileEntry>);
         let mut parallel = JoinSet::new();
         let ended = 'look: loop {
             let left = work.source.most.map_or(u64::MAX, |most| most.saturating_sub(taken));
@@ -232,8 +232,8 @@ impl Runner {
                 let source = Arc::clone(&now.source);
                 let taking = places::run(move || taking::take(&source, path, size));
                 let taken_file = match taking.await {
-                    Some(Taken::File(taken_file)) => taken_file,
-                    Some(Taken::Skipped(why)) => {
+                    Some(ClaimOutcome::File(taken_file)) => taken_file,
+                    Some(ClaimOutcome::Skipped(why)) => {
                         why.count(&mut skipped);
                         continue;
                     }
@@ -276,7 +276,7 @@ impl Runner {
         }
     }
 
-    async fn list(&mut self, work: &Work, after: Option<Found>) -> io::Result<Listing> {
+    async fn list(&mut self, work: &Work, after: Option<FileEntry>) -> io::Result<Listing> {
         struct Ends(Cancel);
         impl Drop for Ends {
             fn drop(&mut self) {

@@ -39,7 +39,7 @@ pub(super) enum Content {
     Open(File),
 }
 
-pub(super) enum Taken {
+pub(super) enum ClaimOutcome {
     File(Opened),
     Skipped(Why),
 }
@@ -92,10 +92,10 @@ pub(super) fn sizes(paths: &[PathBuf]) -> Vec<Option<u64>> {
 }
 
 /// Takes a file. `size`: what it had a while ago, where that is looked at.
-pub(super) fn take(source: &Source, path: PathBuf, size: Option<Option<u64>>) -> Taken {
+pub(super) fn take(source: &Source, path: PathBuf, size: Option<Option<u64>>) -> ClaimOutcome {
     match open(source, path, size) {
-        Ok(opened) => Taken::File(opened),
-        Err(why) => Taken::Skipped(why),
+        Ok(opened) => ClaimOutcome::File(opened),
+        Err(why) => ClaimOutcome::Skipped(why),
     }
 }
 

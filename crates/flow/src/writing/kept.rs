@@ -15,7 +15,7 @@ const NOT_KEPT: &[&str] =
 
 /// An answer, as it can be given again.
 #[derive(Debug)]
-pub struct Answer {
+pub struct KeptResponse {
     /// The status.
     pub status: u16,
     /// The headers; those for one client (`Set-Cookie`) or one connection are left out.
@@ -31,12 +31,12 @@ pub struct Answer {
     takes: Takes,
 }
 
-impl Answer {
+impl KeptResponse {
     /// Keeps the message as the answer that it is. The body must have been received.
     ///
     /// # Errors
     /// The payload was changed and cannot be written in its form.
-    pub fn of(context: &mut Context) -> Result<Answer, Fault> {
+    pub fn of(context: &mut Context) -> Result<KeptResponse, Fault> {
         let status = context.axis2("HTTP_SC").and_then(|status| u16::try_from(status.as_integer()?).ok());
         let (body, rest) = context.freeze()?;
         let arrived = context.payload.bytes().is_some_and(|bytes| bytes.as_ptr() == body.as_ptr());
@@ -47,7 +47,7 @@ impl Answer {
         }
         let reason = context.reason.clone();
         let takes = context.progress.takes;
-        Ok(Answer { status: status.unwrap_or(200), headers, body, reason, _held: held, rest, takes })
+        Ok(KeptResponse { status: status.unwrap_or(200), headers, body, reason, _held: held, rest, takes })
     }
 
     /// How many bytes it holds.

@@ -15,12 +15,12 @@ pub(crate) fn describe(
     service: &str,
     addresses: &Addresses,
 ) -> Document {
-    let mut made = Made { document: Document::new(), prefix: "wsdl2".to_owned(), target: String::new() };
+    let mut made = Builder { document: Document::new(), prefix: "wsdl2".to_owned(), target: String::new() };
     made.write(contract, document, &name_of(service), addresses);
     made.document
 }
 
-struct Made {
+struct Builder {
     document: Document,
     /// The prefix of WSDL 2.0.
     prefix: String,
@@ -28,7 +28,7 @@ struct Made {
     target: String,
 }
 
-impl Made {
+impl Builder {
     fn add(&mut self, parent: NodeId, local: &str, attributes: &[(&str, &str)]) -> NodeId {
         let node = self.document.append_element(parent, &self.prefix, WSDL_2, local);
         for (name, value) in attributes {

@@ -1,6 +1,6 @@
 //! `<protocol>` of a cache: which requests are the same, and which answers are kept.
 
-use super::question::{Asked, Considered, Questions};
+use super::question::{Considered, KeyParts, Questions};
 use config::Element;
 use diagnostics::Span;
 use flow::{Compiler, Pattern};
@@ -30,7 +30,7 @@ pub(super) struct Protocol {
 
 impl Default for Protocol {
     fn default() -> Protocol {
-        let questions = Questions::of(Asked::All(Considered::AllBut(Vec::new())));
+        let questions = Questions::of(KeyParts::All(Considered::AllBut(Vec::new())));
         Protocol { methods: None, questions, codes: None, control: false, age: false }
     }
 }
@@ -112,7 +112,7 @@ fn methods(settings: &Settings<'_>, compiler: &mut Compiler<'_>) -> Option<Optio
     Some(Some(names))
 }
 
-fn hash_generator(settings: &Settings<'_>, compiler: &mut Compiler<'_>) -> Option<Asked> {
+fn hash_generator(settings: &Settings<'_>, compiler: &mut Compiler<'_>) -> Option<KeyParts> {
     let generator =
         settings.text("hashGenerator").or_else(|| settings.cache.attr("hashGenerator").map(str::to_owned));
     match generator.as_deref().map(|class| class.rsplit('.').next().unwrap_or(class)) {
@@ -121,13 +121,13 @@ fn hash_generator(settings: &Settings<'_>, compiler: &mut Compiler<'_>) -> Optio
                 let text = settings.text(name)?;
                 Some(text.split(',').map(|name| name.trim().to_ascii_lowercase()).collect::<Vec<_>>())
             };
-            Some(Asked::All(match (names("headersToIncludeInHash"), names("headersToExcludeInHash")) {
+            Some(KeyParts::All(match (names("headersToIncludeInHash"), names("headersToExcludeInHash")) {
                 (Some(only), _) => Considered::Only(only),
                 (None, Some(but)) if but.iter().any(|name| name == "*") => Considered::None,
                 (None, but) => Considered::AllBut(but.unwrap_or_default()),
             }))
         }
-        Some("DOMHASHGenerator") => Some(Asked::Body),
+        Some("DOMHASHGenerator") => Some(KeyParts::Body),
         Some(_) => {
             let class = generator.unwrap_or_default();
             let message = format!("the hash generator `{class}` is a Java class and cannot run here");

@@ -14,7 +14,7 @@ const NOT_ASKED: &[&str] =
     &["date", "user-agent", "activityid", "connection", "keep-alive", "content-length", "transfer-encoding"];
 
 /// What makes a question, besides the body.
-pub(super) enum Asked {
+pub(super) enum KeyParts {
     /// Address, method, and these headers.
     All(Considered),
     /// The body alone.
@@ -39,20 +39,20 @@ pub(super) struct Question {
 
 /// Reads the questions of messages.
 pub(super) struct Questions {
-    asked: Asked,
+    asked: KeyParts,
     /// The bytes of an XML message to the question that they spell.
     spellings: Cache<Digest, Digest>,
     secrets: [RandomState; 2],
 }
 
 impl Questions {
-    pub(super) fn of(asked: Asked) -> Questions {
+    pub(super) fn of(asked: KeyParts) -> Questions {
         Questions { asked, spellings: Cache::new(SPELLINGS), secrets: Default::default() }
     }
 
     /// Whether the body of a message with this method counts.
     pub(super) fn reads_body(&self, method: &str) -> bool {
-        matches!(self.asked, Asked::Body) || !matches!(method, "GET" | "HEAD" | "DELETE")
+        matches!(self.asked, KeyParts::Body) || !matches!(method, "GET" | "HEAD" | "DELETE")
     }
 
     /// There is an answer to the question: the next message with this spelling need not be read.
@@ -70,7 +70,7 @@ impl Questions {
 
     fn digests(&self, method: &str, context: &mut Context) -> (Digest, Option<Digest>) {
         let mut mix = Mix([self.secrets[0].build_hasher(), self.secrets[1].build_hasher()]);
-        if let Asked::All(considered) = &self.asked {
+        if let KeyParts::All(considered) = &self.asked {
             mix.field(method.as_bytes());
             mix.field(context.to().unwrap_or_default().as_bytes());
             considered.mix(context, &mut mix);

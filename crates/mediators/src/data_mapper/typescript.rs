@@ -23,7 +23,7 @@ pub(super) fn source_of(key: &str) -> Option<String> {
 }
 
 /// What the build makes of a mapping.
-pub(super) struct Made {
+pub(super) struct BuiltMapping {
     /// The JavaScript.
     pub code: String,
     /// The schema of the input, as JSON.
@@ -36,7 +36,7 @@ pub(super) struct Made {
 ///
 /// # Errors
 /// It has no function `mapFunction`, or imports something other than the helper functions.
-pub(super) fn made(text: &str) -> Result<Made, String> {
+pub(super) fn made(text: &str) -> Result<BuiltMapping, String> {
     let module = typescript::read(text);
     let function = module.functions.iter().find(|function| function.name == "mapFunction");
     let function = function.ok_or("the mapping has no function `mapFunction`")?;
@@ -60,7 +60,7 @@ pub(super) fn made(text: &str) -> Result<Made, String> {
         "{first}{}\nfunction map_S_{from}_S_{to}(){{return mapFunction(input{variable})}}",
         module.code
     );
-    Ok(Made { code, input: input.to_string(), output: output.to_string() })
+    Ok(BuiltMapping { code, input: input.to_string(), output: output.to_string() })
 }
 
 /// The schema of the type whose comment says the `member`, or else of the type in the signature.

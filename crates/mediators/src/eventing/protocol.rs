@@ -73,7 +73,7 @@ pub(super) fn request(context: &mut Context) -> Result<Option<Request>, Fault> {
 }
 
 /// What a `Subscribe` asks for.
-pub(super) struct Asked {
+pub(super) struct SubscribeRequest {
     pub address: String,
     /// An envelope with the header blocks that each event gets.
     pub blocks: Option<Envelope>,
@@ -83,7 +83,7 @@ pub(super) struct Asked {
     pub expires: Option<String>,
 }
 
-impl Asked {
+impl SubscribeRequest {
     /// How many bytes are kept of it.
     pub(super) fn size(&self) -> usize {
         let filter = self.filter.as_ref().map_or(0, |filter| filter.text.len());
@@ -120,7 +120,7 @@ fn text(document: &Document, of: NodeId) -> String {
     document.string_value(of).trim().to_owned()
 }
 
-pub(super) fn subscription(context: &mut Context) -> Result<Asked, Trouble> {
+pub(super) fn subscription(context: &mut Context) -> Result<SubscribeRequest, Trouble> {
     let (envelope, element) = read(context)?;
     let document = &envelope.document;
     let delivery =
@@ -172,7 +172,7 @@ pub(super) fn subscription(context: &mut Context) -> Result<Asked, Trouble> {
         }
     });
     let expires = child(document, element, "Expires").map(|node| text(document, node));
-    Ok(Asked { address, blocks, size_of_blocks, filter, expires })
+    Ok(SubscribeRequest { address, blocks, size_of_blocks, filter, expires })
 }
 
 /// The id of the subscription that a request is about.

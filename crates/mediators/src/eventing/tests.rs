@@ -12,17 +12,17 @@ const MANAGER: &str = "<subscriptionManager class='org.apache.synapse.eventing.m
     <property name='topicHeaderName' value='Topic'/><property name='topicHeaderNS' value='urn:t'/></subscriptionManager>";
 const SOAP: [(&str, &str); 2] = [("Content-Type", "text/xml"), ("SOAPAction", "x")];
 
-struct Answer {
+struct Response {
     status: u16,
     body: String,
 }
 
 /// Asks, and waits until all that goes on for the message has ended.
-fn ask(tested: &Tested, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+fn ask(tested: &Tested, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Response {
     testing::block_on(async {
         let (status, _, bytes) = tested.answer(method, target, headers, body.as_bytes()).await;
         assert!(tested.bus.services().scopes.drained(SOON).await, "the work goes on");
-        Answer { status, body: String::from_utf8_lossy(&bytes).into_owned() }
+        Response { status, body: String::from_utf8_lossy(&bytes).into_owned() }
     })
 }
 

@@ -12,12 +12,12 @@ use xml::{Document, NodeId, NodeKind, ParseOptions};
 
 /// One argument.
 pub(super) struct Argument {
-    value: Given,
+    value: ArgumentSource,
     /// `literal="true"`: JSON media take it as text, whatever it looks like.
     pub(super) literal: bool,
 }
 
-enum Given {
+enum ArgumentSource {
     /// `value`, and whether it is XML.
     Fixed(Arc<str>, bool),
     XPath(Expression),
@@ -28,7 +28,7 @@ impl Argument {
     pub(super) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Option<Argument> {
         let literal = is_true(element, "literal");
         if let Some(value) = element.attr("value") {
-            return Some(Argument { value: Given::Fixed(Arc::from(value), markup(value)), literal });
+            return Some(Argument { value: ArgumentSource::Fixed(Arc::from(value), markup(value)), literal });
         }
         let Some(attribute) = element.attribute("expression") else {
             let place = element.start_tag();
@@ -47,29 +47,33 @@ impl Argument {
         } else {
             compiler.expression(element, "expression")?
         };
-        let value = if expression.is_json() { Given::Json(expression) } else { Given::XPath(expression) };
+        let value = if expression.is_json() {
+            ArgumentSource::Json(expression)
+        } else {
+            ArgumentSource::XPath(expression)
+        };
         Some(Argument { value, literal })
     }
 
     pub(super) fn need(&self) -> Need {
         match &self.value {
-            Given::Fixed(..) => Need::Nothing,
-            Given::XPath(expression) | Given::Json(expression) => expression.need(),
+            ArgumentSource::Fixed(..) => Need::Nothing,
+            ArgumentSource::XPath(expression) | ArgumentSource::Json(expression) => expression.need(),
         }
     }
 
     pub(super) fn evaluate(&self, context: &mut Context) -> Result<Filling<'_>, Fault> {
         match &self.value {
-            Given::Fixed(text, true) => Ok(Filling::Markup(Cow::Borrowed(text))),
-            Given::Fixed(text, false) => Ok(Filling::Text(Cow::Borrowed(text))),
-            Given::Json(expression) => Ok(match expression.json_values(context)? {
+            ArgumentSource::Fixed(text, true) => Ok(Filling::Markup(Cow::Borrowed(text))),
+            ArgumentSource::Fixed(text, false) => Ok(Filling::Text(Cow::Borrowed(text))),
+            ArgumentSource::Json(expression) => Ok(match expression.json_values(context)? {
                 None => Filling::Text(Cow::Borrowed("")),
                 Some(value @ (serde_json::Value::Object(_) | serde_json::Value::Array(_))) => {
                     Filling::Json(value)
                 }
                 Some(scalar) => text_or_markup(message::jsonpath::text_of(&scalar)),
             }),
-            Given::XPath(expression) => Ok(match expression.value(context)? {
+            ArgumentSource::XPath(expression) => Ok(match expression.value(context)? {
                 None => Filling::Text(Cow::Borrowed("")),
                 Some(Value::Json(value)) if value.is_object() || value.is_array() => {
                     Filling::Json((*value).clone())

@@ -44,18 +44,18 @@ pub(super) struct Run<'p> {
     visits: Cell<u64>,
 }
 
-type Found<'v> = Result<Vec<Node<'v>>, Failure>;
+type Selection<'v> = Result<Vec<Node<'v>>, Failure>;
 
 impl<'p> Run<'p> {
     pub fn new(dialect: Dialect, paths: bool, parameters: &'p [Value]) -> Run<'p> {
         Run { dialect, paths, parameters, visits: Cell::new(0) }
     }
 
-    pub fn select<'v>(&self, query: &Query, root: &'v Value) -> Found<'v> {
+    pub fn select<'v>(&self, query: &Query, root: &'v Value) -> Selection<'v> {
         self.query(query, root, root)
     }
 
-    fn query<'v>(&self, query: &Query, root: &'v Value, current: &'v Value) -> Found<'v> {
+    fn query<'v>(&self, query: &Query, root: &'v Value, current: &'v Value) -> Selection<'v> {
         let start = if query.absolute { root } else { current };
         let mut nodes = vec![Node { value: Cow::Borrowed(start), trail: None }];
         // Whether everything up to here is definite: there Jayway raises where the path leads nowhere.
@@ -284,7 +284,7 @@ impl<'p> Run<'p> {
     }
 
     /// `..`: every node and what is below it, parents first.
-    fn descend<'v>(&self, selectors: &[Selector], nodes: Vec<Node<'v>>, root: &'v Value) -> Found<'v> {
+    fn descend<'v>(&self, selectors: &[Selector], nodes: Vec<Node<'v>>, root: &'v Value) -> Selection<'v> {
         let selectors = &*self.given(selectors)?;
         let mut out = Vec::new();
         let mut pending = nodes;
@@ -316,7 +316,7 @@ impl<'p> Run<'p> {
         Ok(out)
     }
 
-    fn call<'v>(&self, call: &Call, nodes: Vec<Node<'v>>, root: &'v Value, definite: bool) -> Found<'v> {
+    fn call<'v>(&self, call: &Call, nodes: Vec<Node<'v>>, root: &'v Value, definite: bool) -> Selection<'v> {
         let aggregate = matches!(
             call.function,
             Function::Min | Function::Max | Function::Avg | Function::Sum | Function::Stddev
@@ -407,7 +407,7 @@ impl<'p> Run<'p> {
     }
 
     /// A path within a filter: leading nowhere is an empty list there, and nobody asks for places.
-    fn inner<'v>(&self, query: &Query, root: &'v Value, current: &'v Value) -> Found<'v> {
+    fn inner<'v>(&self, query: &Query, root: &'v Value, current: &'v Value) -> Selection<'v> {
         let visits = Cell::new(self.visits.get());
         let run = Run { dialect: self.dialect, paths: false, parameters: self.parameters, visits };
         let found = run.query(query, root, current);

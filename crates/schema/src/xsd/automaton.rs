@@ -45,7 +45,7 @@ impl Default for Model {
 /// An element or wildcard in a model.
 #[derive(Debug)]
 pub struct Position {
-    term: What,
+    term: Symbol,
     min: u32,
     max: u32,
     /// The follow set.
@@ -59,7 +59,7 @@ pub struct Position {
 }
 
 #[derive(Clone, Debug)]
-enum What {
+enum Symbol {
     Element(ElementId),
     Any(Arc<Wildcard>),
 }
@@ -131,7 +131,7 @@ impl Model {
                 let found = match set.by_name.get(&name) {
                     Some(&(at, element)) => (at, Match::Element(element)),
                     None => set.wildcards.iter().find_map(|&at| match &positions[at].term {
-                        What::Any(any) if any.namespaces.allows(name.ns) => {
+                        Symbol::Any(any) if any.namespaces.allows(name.ns) => {
                             Some((at, Match::Any(any.clone())))
                         }
                         _ => None,
@@ -173,8 +173,8 @@ impl Model {
     pub fn expected(&self, state: &State, schema: &Components) -> Vec<String> {
         let element = |id: ElementId| schema.names.show(schema.elements[id].name);
         let show = |positions: &[Position], at: usize| match &positions[at].term {
-            What::Element(id) => element(*id),
-            What::Any(any) => show_wildcard(&any.namespaces, schema),
+            Symbol::Element(id) => element(*id),
+            Symbol::Any(any) => show_wildcard(&any.namespaces, schema),
         };
         let mut all: Vec<String> = match (self, state) {
             (Model::All { items, .. }, State::All { seen }) => {
@@ -240,18 +240,22 @@ impl Position {
     /// The match of an element with this name.
     fn takes(&self, name: Name) -> Option<Match> {
         match &self.term {
-            What::Any(any) => any.namespaces.allows(name.ns).then(|| Match::Any(any.clone())),
-            What::Element(_) => self.names.iter().find(|n| n.0 == name).map(|n| Match::Element(n.1)),
+            Symbol::Any(any) => any.namespaces.allows(name.ns).then(|| Match::Any(any.clone())),
+            Symbol::Element(_) => self.names.iter().find(|n| n.0 == name).map(|n| Match::Element(n.1)),
         }
     }
 
     /// Whether both could match some element.
     fn overlaps(&self, other: &Position) -> bool {
         match (&self.term, &other.term) {
-            (What::Any(a), What::Any(b)) => a.namespaces.overlaps(&b.namespaces),
-            (What::Any(any), What::Element(_)) => other.names.iter().any(|n| any.namespaces.allows(n.0.ns)),
-            (What::Element(_), What::Any(any)) => self.names.iter().any(|n| any.namespaces.allows(n.0.ns)),
-            (What::Element(_), What::Element(_)) => {
+            (Symbol::Any(a), Symbol::Any(b)) => a.namespaces.overlaps(&b.namespaces),
+            (Symbol::Any(any), Symbol::Element(_)) => {
+                other.names.iter().any(|n| any.namespaces.allows(n.0.ns))
+            }
+            (Symbol::Element(_), Symbol::Any(any)) => {
+                self.names.iter().any(|n| any.namespaces.allows(n.0.ns))
+            }
+            (Symbol::Element(_), Symbol::Element(_)) => {
                 self.names.iter().any(|n| other.names.iter().any(|o| o.0 == n.0))
             }
         }
@@ -342,8 +346,8 @@ impl Builder<'_> {
             return too_large("its groups nest too deeply");
         }
         let (term, names) = match term {
-            Term::Element(element) => (What::Element(*element), names(schema, *element)),
-            Term::Any(any) => (What::Any(any.clone()), Vec::new()),
+            Term::Element(element) => (Symbol::Element(*element), names(schema, *element)),
+            Term::Any(any) => (Symbol::Any(any.clone()), Vec::new()),
             Term::Group(compositor, children) => {
                 let before = self.positions.len();
                 let mut body = self.group(*compositor, children, depth)?;
@@ -509,7 +513,7 @@ impl Builder<'_> {
         for &at in &all {
             let current = &self.positions[at];
             match &current.term {
-                What::Element(_) => {
+                Symbol::Element(_) => {
                     for &(name, element) in &current.names {
                         let entry = set.by_name.entry(name).or_insert((at, element));
                         if self.positions[entry.0].origin != current.origin {
@@ -517,7 +521,7 @@ impl Builder<'_> {
                         }
                     }
                 }
-                What::Any(_) => set.wildcards.push(at),
+                Symbol::Any(_) => set.wildcards.push(at),
             }
         }
         for &wildcard in &set.wildcards {
@@ -535,8 +539,8 @@ impl Builder<'_> {
 
     fn show(&self, at: usize) -> String {
         match &self.positions[at].term {
-            What::Element(id) => format!("`{}`", self.schema.names.show(self.schema.elements[*id].name)),
-            What::Any(any) => show_wildcard(&any.namespaces, self.schema),
+            Symbol::Element(id) => format!("`{}`", self.schema.names.show(self.schema.elements[*id].name)),
+            Symbol::Any(any) => show_wildcard(&any.namespaces, self.schema),
         }
     }
 }

@@ -8,7 +8,7 @@ mod complex;
 mod elements;
 mod simple;
 
-use super::documents::{Documents, Kind, elements};
+use super::documents::{ComponentKind, Documents, elements};
 use super::model::*;
 use super::names::{NONE, Name, XS, XSI};
 use std::collections::{HashMap, HashSet};
@@ -64,15 +64,15 @@ impl Builder {
 
     /// Builds all listed components.
     pub fn build(&mut self) {
-        let mut globals: Vec<(Kind, Name, Place)> =
+        let mut globals: Vec<(ComponentKind, Name, Place)> =
             self.docs.globals.iter().map(|(k, &place)| (k.0, k.1, place)).collect();
         globals.sort_by_key(|g| (g.2.doc, g.2.node));
         for &(kind, name, place) in &globals {
             match kind {
-                Kind::Notation => {
+                ComponentKind::Notation => {
                     self.schema.notations.insert(name);
                 }
-                Kind::Type => {
+                ComponentKind::Type => {
                     let id = self.global_type(place, name);
                     self.schema.global_types.insert(name, id);
                 }
@@ -81,18 +81,18 @@ impl Builder {
         }
         for &(kind, name, place) in &globals {
             match kind {
-                Kind::Element => {
+                ComponentKind::Element => {
                     let id = self.element(place, true);
                     self.schema.global_elements.insert(name, id);
                 }
-                Kind::Attribute => {
+                ComponentKind::Attribute => {
                     let id = self.attribute(place, true);
                     self.schema.global_attributes.insert(name, id);
                 }
-                Kind::Group => {
+                ComponentKind::Group => {
                     self.group(place);
                 }
-                Kind::AttributeGroup => {
+                ComponentKind::AttributeGroup => {
                     let node = place.node;
                     self.chain(place, |b| b.attribute_uses(place, node)).unwrap_or_default();
                 }
@@ -187,7 +187,7 @@ impl Builder {
     }
 
     /// The component that the attribute `attribute` refers to.
-    fn refer(&mut self, place: Place, kind: Kind, text: &str) -> Option<(Name, Place)> {
+    fn refer(&mut self, place: Place, kind: ComponentKind, text: &str) -> Option<(Name, Place)> {
         let name = self.qname(place, text)?;
         let Some(&found) = self.docs.globals.get(&(kind, name)) else {
             self.missing(place, kind, name);
@@ -208,7 +208,7 @@ impl Builder {
         Some((name, found))
     }
 
-    fn missing(&mut self, place: Place, kind: Kind, name: Name) {
+    fn missing(&mut self, place: Place, kind: ComponentKind, name: Name) {
         let mut message = format!("there is no {} `{}`", kind.text(), self.schema.names.show(name));
         if let Some(similar) = self.nearest(kind, name) {
             message.push_str(&format!("; did you mean `{similar}`?"));
@@ -219,7 +219,7 @@ impl Builder {
         self.problem(place, "src-resolve", message);
     }
 
-    fn nearest(&self, kind: Kind, name: Name) -> Option<String> {
+    fn nearest(&self, kind: ComponentKind, name: Name) -> Option<String> {
         let names = &self.schema.names;
         let of_schema = self
             .docs
@@ -228,7 +228,7 @@ impl Builder {
             .filter(|k| k.0 == kind && k.1.ns == name.ns)
             .map(|k| names.text(k.1.local));
         let mut candidates: Vec<&str> = of_schema.collect();
-        if kind == Kind::Type && name.ns == XS {
+        if kind == ComponentKind::Type && name.ns == XS {
             candidates
                 .extend(self.schema.global_types.keys().filter(|k| k.ns == XS).map(|k| names.text(k.local)));
         }
@@ -244,7 +244,7 @@ impl Builder {
         {
             return id;
         }
-        match self.refer(place, Kind::Type, text) {
+        match self.refer(place, ComponentKind::Type, text) {
             Some((name, found)) => self.global_type(found, name),
             None => ANY_TYPE,
         }

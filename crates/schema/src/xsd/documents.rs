@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 64 << 20;
 
 /// The kinds of top-level components; each has its own names.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ComponentKind {
     Type,
     Element,
     Attribute,
@@ -26,15 +26,15 @@ pub enum Kind {
     Notation,
 }
 
-impl Kind {
-    fn of(local: &str) -> Option<Kind> {
+impl ComponentKind {
+    fn of(local: &str) -> Option<ComponentKind> {
         Some(match local {
-            "simpleType" | "complexType" => Kind::Type,
-            "element" => Kind::Element,
-            "attribute" => Kind::Attribute,
-            "group" => Kind::Group,
-            "attributeGroup" => Kind::AttributeGroup,
-            "notation" => Kind::Notation,
+            "simpleType" | "complexType" => ComponentKind::Type,
+            "element" => ComponentKind::Element,
+            "attribute" => ComponentKind::Attribute,
+            "group" => ComponentKind::Group,
+            "attributeGroup" => ComponentKind::AttributeGroup,
+            "notation" => ComponentKind::Notation,
             _ => return None,
         })
     }
@@ -42,12 +42,12 @@ impl Kind {
     /// The name for messages.
     pub fn text(self) -> &'static str {
         match self {
-            Kind::Type => "type",
-            Kind::Element => "element",
-            Kind::Attribute => "attribute",
-            Kind::Group => "group",
-            Kind::AttributeGroup => "attribute group",
-            Kind::Notation => "notation",
+            ComponentKind::Type => "type",
+            ComponentKind::Element => "element",
+            ComponentKind::Attribute => "attribute",
+            ComponentKind::Group => "group",
+            ComponentKind::AttributeGroup => "attribute group",
+            ComponentKind::Notation => "notation",
         }
     }
 }
@@ -73,7 +73,7 @@ pub struct SchemaDocument {
 #[derive(Debug, Default)]
 pub struct Documents {
     pub list: Vec<SchemaDocument>,
-    pub globals: HashMap<(Kind, Name), Place>,
+    pub globals: HashMap<(ComponentKind, Name), Place>,
     /// A redefinition, and the original component.
     pub redefined: HashMap<Place, Place>,
     pub problems: Vec<Violation>,
@@ -311,7 +311,7 @@ impl Documents {
                     pending.push(Reference { from: place, location, base, how: How::Import(ns) });
                 }
                 _ => {
-                    let Some(kind) = Kind::of(local) else { continue };
+                    let Some(kind) = ComponentKind::of(local) else { continue };
                     let component = tree.attribute(node, "", "name").unwrap_or("").trim();
                     let name = Name { ns: target, local: names.intern(component) };
                     match self.globals.entry((kind, name)) {
@@ -342,7 +342,7 @@ impl Documents {
         for node in redefinitions {
             let place = Place { doc, node };
             let tree = &self.list[doc].tree;
-            let Some(kind) = Kind::of(tree.local(node)) else { continue };
+            let Some(kind) = ComponentKind::of(tree.local(node)) else { continue };
             let name = Name {
                 ns: target,
                 local: names.intern(tree.attribute(node, "", "name").unwrap_or("").trim()),

@@ -2,7 +2,7 @@
 
 use super::model::{Components, Constraint, ConstraintKind, ElementId};
 use super::names::{NONE, Name, Names, Sym};
-use super::validate::{Found, Lookup};
+use super::validate::{AssessedValues, Lookup};
 use super::value::Value;
 use xml::{NodeId, NodeKind};
 
@@ -174,7 +174,7 @@ fn has(bucket: &[Row], row: &Row) -> bool {
 pub fn check(
     schema: &Components,
     scopes: &[(NodeId, ElementId)],
-    found: &Found,
+    found: &AssessedValues,
     lookup: &mut Lookup<'_>,
 ) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -241,7 +241,7 @@ fn rows(
     schema: &Components,
     constraint: &Constraint,
     node: NodeId,
-    found: &Found,
+    found: &AssessedValues,
     lookup: &mut Lookup<'_>,
     problems: &mut Vec<Problem>,
 ) -> Vec<Row> {

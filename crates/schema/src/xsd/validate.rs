@@ -42,7 +42,7 @@ impl Lookup<'_> {
 
 /// What identity constraints need of a document.
 #[derive(Default)]
-pub struct Found {
+pub struct AssessedValues {
     pub values: HashMap<NodeId, Option<Value>>,
     pub defaults: HashMap<(NodeId, Name), Value>,
     pub nilled: HashSet<NodeId>,
@@ -69,7 +69,7 @@ struct Validator<'a> {
     ids: HashMap<String, NodeId>,
     references: Vec<(String, NodeId)>,
     scopes: Vec<(NodeId, ElementId)>,
-    found: Found,
+    found: AssessedValues,
     keeps_values: bool,
 }
 
@@ -85,7 +85,7 @@ pub fn validate(schema: &Components, doc: &Document, root: NodeId) -> Vec<Violat
         ids: HashMap::new(),
         references: Vec::new(),
         scopes: Vec::new(),
-        found: Found::default(),
+        found: AssessedValues::default(),
         keeps_values: !schema.constraints.is_empty(),
     };
     v.run();

@@ -9,7 +9,7 @@
 //! | `@id`, `*::a`, `ns::a` in it | `$item$["@id"]`, `$item$["*::a"]`, … |
 
 use super::{Refused, Translation};
-use crate::tokens::Kind;
+use crate::tokens::TokenKind;
 
 /// The item that a filter looks at.
 const ITEM: &str = "$item$";
@@ -82,7 +82,7 @@ impl Translation<'_> {
         if matches!(before, "." | ".." | "?." | "::" | "@" | "new") {
             return Ok(None);
         }
-        if word == "@" || (after == "::" && (word == "*" || self.tokens[at].kind == Kind::Word)) {
+        if word == "@" || (after == "::" && (word == "*" || self.tokens[at].kind == TokenKind::Word)) {
             let Some((key, last)) = self.selector(at, ".")? else { return Ok(None) };
             self.copy_to(self.tokens[at].at.start);
             self.out.push_str(ITEM);
@@ -90,7 +90,7 @@ impl Translation<'_> {
             self.done = self.tokens[last].at.end;
             return Ok(Some(last + 1));
         }
-        if self.tokens[at].kind != Kind::Word || WORDS.contains(&word) {
+        if self.tokens[at].kind != TokenKind::Word || WORDS.contains(&word) {
             return Ok(None);
         }
         let of = if after == "(" { "called" } else { "named" };

@@ -215,7 +215,7 @@ pub(crate) fn call<'m>(
         _ => {}
     }
     let value = run.value(base)?;
-    let given = Given { base, name, arguments, place };
+    let given = BuiltInCall { base, name, arguments, place };
     run.spend(1, place)?;
     given.call(run, value)
 }
@@ -266,14 +266,14 @@ fn of_turn<'m>(
 }
 
 /// A built-in with its place.
-struct Given<'m> {
+struct BuiltInCall<'m> {
     base: &'m Expr,
     name: &'static str,
     arguments: &'m [Expr],
     place: Place,
 }
 
-impl<'m> Given<'m> {
+impl<'m> BuiltInCall<'m> {
     fn error<T>(&self, why: impl std::fmt::Display) -> Res<T> {
         Err(Error::new(format!("`{}?{}`: {why}", shown(self.base), self.name), self.place))
     }

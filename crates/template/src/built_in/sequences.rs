@@ -1,12 +1,12 @@
 //! Built-ins of sequences and hashes.
 
-use super::Given;
+use super::BuiltInCall;
 use crate::number::Number;
 use crate::run::{MAX_RANGE, Res, Run};
 use crate::value::{Text, Value};
 use std::cmp::Ordering;
 
-impl<'m> Given<'m> {
+impl<'m> BuiltInCall<'m> {
     pub(super) fn sequence(&self, run: &mut Run<'m>, value: Value<'m>) -> Res<Option<Value<'m>>> {
         if self.name == "size" && !value.is_sequence() {
             return match value.keys() {

@@ -1,6 +1,6 @@
 //! Built-ins of texts.
 
-use super::Given;
+use super::BuiltInCall;
 use crate::ast::Error;
 use crate::number::Number;
 use crate::run::{Res, Run};
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 /// The longest text that `?left_pad` and `?right_pad` make, in characters.
 const MAX_PADDED: usize = 1_000_000;
 
-impl<'m> Given<'m> {
+impl<'m> BuiltInCall<'m> {
     pub(super) fn text(&self, run: &mut Run<'m>, text: Text<'m>) -> Res<Option<Value<'m>>> {
         let s: &str = &text;
         let boolean = |is: bool| Ok(Some(Value::Boolean(is)));

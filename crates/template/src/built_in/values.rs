@@ -1,6 +1,6 @@
 //! Built-ins of numbers, dates and XML nodes.
 
-use super::Given;
+use super::BuiltInCall;
 use crate::number::{Number, Rounding};
 use crate::run::{Res, Run};
 use crate::value::{DateKind, Text, Value};
@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 use xml::{Document, NodeId, NodeKind};
 
-impl<'m> Given<'m> {
+impl<'m> BuiltInCall<'m> {
     pub(super) fn number(&self, run: &mut Run<'m>, value: Value<'m>) -> Res<Option<Value<'m>>> {
         let number = match (&value, self.name) {
             (Value::Number(number), _) => *number,

@@ -1,7 +1,7 @@
 //! The tree that the tags of a template make.
 
 use super::{Placed, Tag, Token};
-use crate::ast::{Body, Error, Escape, Expr, Kind, List, Macro, Node, Place, Scope};
+use crate::ast::{Body, Error, Escape, Expr, ExprKind, List, Macro, Node, Place, Scope};
 use crate::expression::{MAX_NESTING, Parsed};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -74,7 +74,8 @@ impl<I: Iterator<Item = Placed>> Builder<I> {
     fn escaped(&self, mut expr: Expr) -> Expr {
         for (name, escape) in self.escapes.iter().rev() {
             let place = expr.place;
-            expr = Expr { kind: Kind::Escaped(Arc::clone(name), Arc::clone(escape), Box::new(expr)), place };
+            expr =
+                Expr { kind: ExprKind::Escaped(Arc::clone(name), Arc::clone(escape), Box::new(expr)), place };
         }
         expr
     }

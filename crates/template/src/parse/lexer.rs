@@ -1,7 +1,7 @@
 //! The tags, texts and interpolations of a template, one after the other.
 
 use super::{MAX_TOKENS, Placed, Tag, Token};
-use crate::ast::{Arithmetic, Error, Escape, Expr, Kind, MacroCall, Place, Scope, Target};
+use crate::ast::{Arithmetic, Error, Escape, Expr, ExprKind, MacroCall, Place, Scope, Target};
 use crate::expression::{Cursor, Parsed, is_name, is_name_start};
 use std::sync::Arc;
 
@@ -207,7 +207,7 @@ impl Lexer<'_> {
             "noescape" | "no_escape" => Tag::NoEscape,
             "outputformat" | "output_format" => {
                 let format = cursor.expression()?;
-                let Kind::Text(format) = &format.kind else {
+                let ExprKind::Text(format) = &format.kind else {
                     return Err(Error::new("the name of an output format is a string", format.place));
                 };
                 Tag::Escaping(escape_of(format).ok_or_else(|| unknown_format(format, place))?)
@@ -275,7 +275,7 @@ impl Lexer<'_> {
             let quoted = cursor.rest().starts_with(['"', '\'']);
             let name: Arc<str> = match quoted {
                 true => match cursor.expression()?.kind {
-                    Kind::Text(name) => name,
+                    ExprKind::Text(name) => name,
                     _ => return Err(Error::new("the name of a variable is a name", place)),
                 },
                 false => cursor.name()?,
@@ -286,7 +286,7 @@ impl Lexer<'_> {
             if assignments.is_empty() && at_end(cursor) {
                 return Ok(Tag::Capture(scope, name));
             }
-            let one = || Expr { kind: Kind::Number(crate::number::Number::int(1)), place };
+            let one = || Expr { kind: ExprKind::Number(crate::number::Number::int(1)), place };
             let with = |arithmetic| Target { name: Arc::clone(&name), with: arithmetic, place };
             assignments.push(if cursor.take("++") {
                 (with(Some(Arithmetic::Add)), one())
@@ -319,7 +319,7 @@ impl Lexer<'_> {
         cursor.skip();
         let name = match cursor.rest().starts_with(['"', '\'']) {
             true => match cursor.expression()?.kind {
-                Kind::Text(name) => name,
+                ExprKind::Text(name) => name,
                 _ => return cursor.error("the name of a macro is a name"),
             },
             false => cursor.name()?,
@@ -344,10 +344,10 @@ impl Lexer<'_> {
         // A name, perhaps with points in it.
         cursor.skip();
         let start = cursor.place();
-        let mut target = Expr { kind: Kind::Variable(cursor.name()?), place: start };
+        let mut target = Expr { kind: ExprKind::Variable(cursor.name()?), place: start };
         while cursor.rest().starts_with('.') {
             cursor.at += 1;
-            target = Expr { kind: Kind::Dot(Box::new(target), cursor.name()?), place: start };
+            target = Expr { kind: ExprKind::Dot(Box::new(target), cursor.name()?), place: start };
         }
         let mut call = MacroCall {
             target,
@@ -400,19 +400,19 @@ impl Lexer<'_> {
             self.cursor.expect("=")?;
             let value = self.cursor.expression()?;
             match (&*crate::built_in::snake(&name), value.kind) {
-                ("ns_prefixes", Kind::Hash(members)) => {
+                ("ns_prefixes", ExprKind::Hash(members)) => {
                     for (prefix, uri) in members {
-                        let (Kind::Text(prefix), Kind::Text(uri)) = (prefix.kind, uri.kind) else {
+                        let (ExprKind::Text(prefix), ExprKind::Text(uri)) = (prefix.kind, uri.kind) else {
                             return Err(Error::new("prefixes and namespaces are strings", value.place));
                         };
                         self.prefixes.push((prefix.to_string(), uri.to_string()));
                     }
                 }
-                ("strip_whitespace", Kind::Boolean(strip)) => self.strip = strip,
-                ("output_format", Kind::Text(format)) => {
+                ("strip_whitespace", ExprKind::Boolean(strip)) => self.strip = strip,
+                ("output_format", ExprKind::Text(format)) => {
                     self.escape = escape_of(&format).ok_or_else(|| unknown_format(&format, value.place))?;
                 }
-                ("auto_esc", Kind::Boolean(false)) => self.escape = Escape::None,
+                ("auto_esc", ExprKind::Boolean(false)) => self.escape = Escape::None,
                 ("auto_esc" | "strip_text" | "encoding" | "strict_syntax" | "attributes", _) => {}
                 (other, _) => {
                     return Err(Error::new(

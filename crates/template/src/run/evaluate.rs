@@ -1,7 +1,7 @@
 //! The values of expressions.
 
 use super::{MAX_RANGE, Res, Run};
-use crate::ast::{Error, Escape, Expr, Kind, Piece, Place, RangeEnd, Special};
+use crate::ast::{Error, Escape, Expr, ExprKind, Piece, Place, RangeEnd, Special};
 use crate::value::{DateKind, Hash, Range, Text, Value};
 use crate::{built_in, nodes};
 use expression::Moment;
@@ -19,9 +19,9 @@ impl<'m> Run<'m> {
     /// The value of an expression; `None`: it is missing.
     pub fn eval(&mut self, expr: &'m Expr) -> Res<Option<Value<'m>>> {
         match &expr.kind {
-            Kind::Text(text) => return Ok(Some(Value::Text(Text::Lent(text)))),
-            Kind::Number(number) => return Ok(Some(Value::Number(*number))),
-            Kind::Variable(name) => {
+            ExprKind::Text(text) => return Ok(Some(Value::Text(Text::Lent(text)))),
+            ExprKind::Number(number) => return Ok(Some(Value::Number(*number))),
+            ExprKind::Variable(name) => {
                 self.spend(1, expr.place)?;
                 return self.lookup(name);
             }
@@ -33,9 +33,9 @@ impl<'m> Run<'m> {
     pub(super) fn eval_deeper(&mut self, expr: &'m Expr) -> Res<Option<Value<'m>>> {
         let place = expr.place;
         Ok(Some(match &expr.kind {
-            Kind::Text(_) | Kind::Number(_) | Kind::Variable(_) => return self.eval(expr),
-            Kind::Boolean(is) => Value::Boolean(*is),
-            Kind::Parts(pieces) => {
+            ExprKind::Text(_) | ExprKind::Number(_) | ExprKind::Variable(_) => return self.eval(expr),
+            ExprKind::Boolean(is) => Value::Boolean(*is),
+            ExprKind::Parts(pieces) => {
                 let mut out = String::new();
                 for piece in pieces {
                     match piece {
@@ -49,7 +49,7 @@ impl<'m> Run<'m> {
                 self.make(out.len(), place)?;
                 Value::made(out)
             }
-            Kind::List(items) => {
+            ExprKind::List(items) => {
                 self.make_items(items.len(), place)?;
                 let mut list = Vec::with_capacity(items.len());
                 for item in items {
@@ -57,7 +57,7 @@ impl<'m> Run<'m> {
                 }
                 Value::list(list)
             }
-            Kind::Hash(members) => {
+            ExprKind::Hash(members) => {
                 self.make_items(members.len() * 2, place)?;
                 let mut hash = Hash::default();
                 for (key, value) in members {
@@ -67,24 +67,24 @@ impl<'m> Run<'m> {
                 }
                 Value::Hash(Rc::new(hash))
             }
-            Kind::Special(special) => return self.special(*special),
-            Kind::Dot(base, name) => {
+            ExprKind::Special(special) => return self.special(*special),
+            ExprKind::Dot(base, name) => {
                 let value = self.value(base)?;
                 return self.member(&value, base, name);
             }
-            Kind::Index(base, index) => {
+            ExprKind::Index(base, index) => {
                 let value = self.value(base)?;
                 let key = self.value(index)?;
                 return self.index(value, key, base, index);
             }
-            Kind::Call(target, arguments) => return self.function(target, arguments, place),
-            Kind::BuiltIn(base, name, arguments) => {
+            ExprKind::Call(target, arguments) => return self.function(target, arguments, place),
+            ExprKind::BuiltIn(base, name, arguments) => {
                 return built_in::call(self, base, name, arguments, place);
             }
-            Kind::Lambda(..) => {
+            ExprKind::Lambda(..) => {
                 return Err(Error::new("`->` stands only in the arguments of built-ins like `?map`", place));
             }
-            Kind::Default(base, default) => {
+            ExprKind::Default(base, default) => {
                 let value = self.optional(base)?;
                 return match (value, default) {
                     (Some(value), _) => Ok(Some(value)),
@@ -92,30 +92,30 @@ impl<'m> Run<'m> {
                     (None, None) => Ok(Some(Value::Empty)),
                 };
             }
-            Kind::Exists(base) => Value::Boolean(self.optional(base)?.is_some()),
-            Kind::Paren(inner) => return self.eval(inner),
-            Kind::Escaped(name, escape, inner) => {
+            ExprKind::Exists(base) => Value::Boolean(self.optional(base)?.is_some()),
+            ExprKind::Paren(inner) => return self.eval(inner),
+            ExprKind::Escaped(name, escape, inner) => {
                 self.escaped.push((name, inner));
                 let value = self.eval(escape)?;
                 self.escaped.pop();
                 return Ok(value);
             }
-            Kind::Not(inner) => Value::Boolean(!self.truth(inner)?),
-            Kind::Negate(inner) => Value::Number(self.number(inner)?.negate()),
-            Kind::Plus(inner) => Value::Number(self.number(inner)?),
-            Kind::Arithmetic(op, a, b) => {
+            ExprKind::Not(inner) => Value::Boolean(!self.truth(inner)?),
+            ExprKind::Negate(inner) => Value::Number(self.number(inner)?.negate()),
+            ExprKind::Plus(inner) => Value::Number(self.number(inner)?),
+            ExprKind::Arithmetic(op, a, b) => {
                 let left = self.value(a)?;
                 let right = self.value(b)?;
                 self.arithmetic(*op, left, right, (a, b), place)?
             }
-            Kind::Compare(op, a, b) => {
+            ExprKind::Compare(op, a, b) => {
                 let left = self.value(a)?;
                 let right = self.value(b)?;
                 Value::Boolean(self.compare(*op, &left, &right).map_err(|why| Error::new(why, place))?)
             }
-            Kind::And(a, b) => Value::Boolean(self.truth(a)? && self.truth(b)?),
-            Kind::Or(a, b) => Value::Boolean(self.truth(a)? || self.truth(b)?),
-            Kind::Range(from, end, to) => {
+            ExprKind::And(a, b) => Value::Boolean(self.truth(a)? && self.truth(b)?),
+            ExprKind::Or(a, b) => Value::Boolean(self.truth(a)? || self.truth(b)?),
+            ExprKind::Range(from, end, to) => {
                 let from = self.number(from)?.to_i64();
                 let to = match to {
                     Some(to) => Some(self.number(to)?.to_i64()),
@@ -130,7 +130,7 @@ impl<'m> Run<'m> {
     pub fn optional(&mut self, expr: &'m Expr) -> Res<Option<Value<'m>>> {
         let mark = self.mark();
         match (self.eval(expr), &expr.kind) {
-            (Err(error), Kind::Paren(_)) if error.missing => {
+            (Err(error), ExprKind::Paren(_)) if error.missing => {
                 self.restore(mark);
                 Ok(None)
             }
@@ -296,18 +296,18 @@ pub(crate) fn missing(what: &str, place: Place) -> Error {
 /// An expression for a message.
 pub(crate) fn shown(expr: &Expr) -> String {
     match &expr.kind {
-        Kind::Variable(name) => name.to_string(),
-        Kind::Dot(base, name) => format!("{}.{name}", shown(base)),
-        Kind::Index(base, index) => match &index.kind {
-            Kind::Text(key) => format!("{}[\"{key}\"]", shown(base)),
-            Kind::Number(at) => format!("{}[{}]", shown(base), at.computer()),
+        ExprKind::Variable(name) => name.to_string(),
+        ExprKind::Dot(base, name) => format!("{}.{name}", shown(base)),
+        ExprKind::Index(base, index) => match &index.kind {
+            ExprKind::Text(key) => format!("{}[\"{key}\"]", shown(base)),
+            ExprKind::Number(at) => format!("{}[{}]", shown(base), at.computer()),
             _ => format!("{}[…]", shown(base)),
         },
-        Kind::BuiltIn(base, name, _) => format!("{}?{name}", shown(base)),
-        Kind::Call(base, _) => format!("{}(…)", shown(base)),
-        Kind::Paren(inner) => format!("({})", shown(inner)),
-        Kind::Text(text) => format!("\"{text}\""),
-        Kind::Number(number) => number.computer(),
+        ExprKind::BuiltIn(base, name, _) => format!("{}?{name}", shown(base)),
+        ExprKind::Call(base, _) => format!("{}(…)", shown(base)),
+        ExprKind::Paren(inner) => format!("({})", shown(inner)),
+        ExprKind::Text(text) => format!("\"{text}\""),
+        ExprKind::Number(number) => number.computer(),
         _ => "…".to_owned(),
     }
 }

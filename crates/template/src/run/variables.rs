@@ -1,7 +1,7 @@
 //! The variables of a template: scopes, loops, macros and functions, and what an error leaves of them.
 
 use super::{End, Local, Loop, MAX_CALLS, Mark, Nested, Res, Run, missing, shown};
-use crate::ast::{Error, Expr, Kind, MacroCall, Place, Scope, Target};
+use crate::ast::{Error, Expr, ExprKind, MacroCall, Place, Scope, Target};
 use crate::value::{Hash, Text, Value};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ impl<'m> Run<'m> {
     /// The loop whose variable an expression names.
     pub fn turn(&self, expr: &Expr) -> Res<(usize, bool)> {
         let turn = match &expr.kind {
-            Kind::Variable(name) => {
+            ExprKind::Variable(name) => {
                 let named = |turn: &&Loop<'m>| turn.names.iter().any(|variable| variable == name);
                 self.locals[self.current].loops.iter().rev().find(named)
             }
@@ -235,7 +235,7 @@ impl<'m> Run<'m> {
     /// Runs a lambda or a function on arguments, for built-ins like `?map`.
     pub fn apply(&mut self, with: &'m Expr, values: &[Value<'m>]) -> Res<Value<'m>> {
         match &with.kind {
-            Kind::Lambda(names, body) => {
+            ExprKind::Lambda(names, body) => {
                 let before = self.lambdas.len();
                 self.lambdas.extend(names.iter().zip(values.iter().cloned()));
                 let value = self.value(body);

@@ -8,7 +8,7 @@ use xpath::atomic::calendar::{
 
 /// Which fields a lexical value carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum DateForm {
     DateTime,
     Date,
     YearMonth,
@@ -22,7 +22,7 @@ pub enum Kind {
 /// A parsed XML Schema date or time. Absent fields have their lowest value.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Moment {
-    pub kind: Kind,
+    pub kind: DateForm,
     /// No year 0: -1 is the year before 1.
     pub year: i64,
     pub month: u8,
@@ -41,18 +41,21 @@ pub struct Duration {
     pub seconds: f64,
 }
 
-impl Kind {
+impl DateForm {
     fn has_year(self) -> bool {
-        matches!(self, Kind::DateTime | Kind::Date | Kind::YearMonth | Kind::Year)
+        matches!(self, DateForm::DateTime | DateForm::Date | DateForm::YearMonth | DateForm::Year)
     }
     fn has_month(self) -> bool {
-        matches!(self, Kind::DateTime | Kind::Date | Kind::YearMonth | Kind::MonthDay | Kind::Month)
+        matches!(
+            self,
+            DateForm::DateTime | DateForm::Date | DateForm::YearMonth | DateForm::MonthDay | DateForm::Month
+        )
     }
     fn has_day(self) -> bool {
-        matches!(self, Kind::DateTime | Kind::Date | Kind::MonthDay | Kind::Day)
+        matches!(self, DateForm::DateTime | DateForm::Date | DateForm::MonthDay | DateForm::Day)
     }
     fn has_time(self) -> bool {
-        matches!(self, Kind::DateTime | Kind::Time)
+        matches!(self, DateForm::DateTime | DateForm::Time)
     }
 }
 
@@ -63,7 +66,7 @@ impl Moment {
         let (year, month, day) = civil_from_days(seconds.div_euclid(86400));
         let rest = seconds.rem_euclid(86400);
         Moment {
-            kind: Kind::DateTime,
+            kind: DateForm::DateTime,
             year: historical(year),
             month,
             day,
@@ -79,24 +82,24 @@ impl Moment {
         let text = text.trim_matches([' ', '\t', '\r', '\n']);
         let (body, zone) = split_zone(text)?;
         let mut moment =
-            Moment { kind: Kind::Time, year: 1, month: 1, day: 1, hour: 0, minute: 0, second: 0.0, zone };
+            Moment { kind: DateForm::Time, year: 1, month: 1, day: 1, hour: 0, minute: 0, second: 0.0, zone };
         if let Some(rest) = body.strip_prefix("---") {
-            moment.kind = Kind::Day;
+            moment.kind = DateForm::Day;
             moment.day = two(rest)?;
         } else if let Some(rest) = body.strip_prefix("--") {
             match rest.split_once('-') {
                 Some((month, "-")) => {
-                    moment.kind = Kind::Month;
+                    moment.kind = DateForm::Month;
                     moment.month = two(month)?;
                 }
                 Some((month, day)) => {
-                    moment.kind = Kind::MonthDay;
+                    moment.kind = DateForm::MonthDay;
                     moment.month = two(month)?;
                     moment.day = two(day)?;
                     moment.year = 4; // 29 February is a day of a year
                 }
                 None => {
-                    moment.kind = Kind::Month;
+                    moment.kind = DateForm::Month;
                     moment.month = two(rest)?;
                 }
             }
@@ -109,11 +112,11 @@ impl Moment {
             };
             moment.date(date)?;
             if let Some(time) = time {
-                if moment.kind != Kind::Date {
+                if moment.kind != DateForm::Date {
                     return None;
                 }
                 moment.time(time)?;
-                moment.kind = Kind::DateTime;
+                moment.kind = DateForm::DateTime;
             }
         }
         moment.valid().then_some(moment)
@@ -137,13 +140,13 @@ impl Moment {
             return None;
         }
         self.year = if negative { -year } else { year };
-        self.kind = Kind::Year;
+        self.kind = DateForm::Year;
         if let Some(month) = parts.next() {
             self.month = two(month)?;
-            self.kind = Kind::YearMonth;
+            self.kind = DateForm::YearMonth;
             if let Some(day) = parts.next() {
                 self.day = two(day)?;
-                self.kind = Kind::Date;
+                self.kind = DateForm::Date;
             }
         }
         parts.next().is_none().then_some(())
@@ -218,10 +221,10 @@ impl Moment {
             out.push('-');
         }
         out.push_str(&format!("{:04}", self.year.abs()));
-        if self.kind != Kind::Year {
+        if self.kind != DateForm::Year {
             out.push_str(&format!("-{:02}", self.month));
         }
-        if !matches!(self.kind, Kind::Year | Kind::YearMonth) {
+        if !matches!(self.kind, DateForm::Year | DateForm::YearMonth) {
             out.push_str(&format!("-{:02}", self.day));
         }
     }
@@ -235,15 +238,15 @@ impl Moment {
     pub fn write(&self) -> String {
         let mut out = String::new();
         match self.kind {
-            Kind::Time => self.write_time(&mut out),
-            Kind::DateTime => {
+            DateForm::Time => self.write_time(&mut out),
+            DateForm::DateTime => {
                 self.write_date(&mut out);
                 out.push('T');
                 self.write_time(&mut out);
             }
-            Kind::MonthDay => out.push_str(&format!("--{:02}-{:02}", self.month, self.day)),
-            Kind::Month => out.push_str(&format!("--{:02}", self.month)),
-            Kind::Day => out.push_str(&format!("---{:02}", self.day)),
+            DateForm::MonthDay => out.push_str(&format!("--{:02}-{:02}", self.month, self.day)),
+            DateForm::Month => out.push_str(&format!("--{:02}", self.month)),
+            DateForm::Day => out.push_str(&format!("---{:02}", self.day)),
             _ => self.write_date(&mut out),
         }
         self.write_zone(&mut out);
@@ -275,16 +278,17 @@ impl Moment {
             zone: self.zone,
         };
         // The result is as precise as necessary.
-        sum.kind = if self.kind == Kind::DateTime || sum.hour != 0 || sum.minute != 0 || sum.second != 0.0 {
-            Kind::DateTime
-        } else if self.kind == Kind::Date || sum.day != 1 {
-            Kind::Date
-        } else if self.kind == Kind::YearMonth || sum.month != 1 {
-            Kind::YearMonth
+        sum.kind = if self.kind == DateForm::DateTime || sum.hour != 0 || sum.minute != 0 || sum.second != 0.0
+        {
+            DateForm::DateTime
+        } else if self.kind == DateForm::Date || sum.day != 1 {
+            DateForm::Date
+        } else if self.kind == DateForm::YearMonth || sum.month != 1 {
+            DateForm::YearMonth
         } else {
-            Kind::Year
+            DateForm::Year
         };
-        if sum.kind == Kind::DateTime && sum.zone.is_none() {
+        if sum.kind == DateForm::DateTime && sum.zone.is_none() {
             sum.zone = Some(0);
         }
         Some(sum)
@@ -430,15 +434,15 @@ fn split_zone(text: &str) -> Option<(&str, Option<i32>)> {
 
 /// The result of a function of the module.
 #[derive(Debug, PartialEq)]
-pub enum Answer {
+pub enum DateResult {
     Text(String),
     Number(f64),
     Boolean(bool),
 }
 
 /// The functions that take strings only. `None`: there is no such function (of that many arguments).
-pub fn call(name: &str, arguments: &[String]) -> Option<Answer> {
-    use Answer::{Boolean, Number, Text};
+pub fn call(name: &str, arguments: &[String]) -> Option<DateResult> {
+    use DateResult::{Boolean, Number, Text};
     let nan = Number(f64::NAN);
     let empty = || Text(String::new());
     // Most functions work on the argument or, without one, on the current time.
@@ -446,53 +450,53 @@ pub fn call(name: &str, arguments: &[String]) -> Option<Answer> {
         [] => Some(Moment::now()),
         [first, ..] => Moment::parse(first),
     };
-    let numeric = |wanted: fn(Kind) -> bool, value: &dyn Fn(&Moment) -> f64| match &moment {
+    let numeric = |wanted: fn(DateForm) -> bool, value: &dyn Fn(&Moment) -> f64| match &moment {
         Some(m) if wanted(m.kind) => Number(value(m)),
         _ => Number(f64::NAN),
     };
-    let named = |wanted: fn(Kind) -> bool, value: &dyn Fn(&Moment) -> &'static str| match &moment {
+    let named = |wanted: fn(DateForm) -> bool, value: &dyn Fn(&Moment) -> &'static str| match &moment {
         Some(m) if wanted(m.kind) => Text(value(m).to_owned()),
         _ => Text(String::new()),
     };
-    let full: fn(Kind) -> bool = |k| matches!(k, Kind::DateTime | Kind::Date);
+    let full: fn(DateForm) -> bool = |k| matches!(k, DateForm::DateTime | DateForm::Date);
     Some(match (name, arguments.len()) {
         ("date-time", 0) => Text(Moment::now().write()),
         ("date", 0 | 1) => match moment {
             Some(mut m) if full(m.kind) => {
-                m.kind = Kind::Date;
+                m.kind = DateForm::Date;
                 Text(m.write())
             }
             _ => empty(),
         },
         ("time", 0 | 1) => match moment {
             Some(mut m) if m.kind.has_time() => {
-                m.kind = Kind::Time;
+                m.kind = DateForm::Time;
                 Text(m.write())
             }
             _ => empty(),
         },
-        ("year", 0 | 1) => numeric(Kind::has_year, &|m| m.year as f64),
+        ("year", 0 | 1) => numeric(DateForm::has_year, &|m| m.year as f64),
         ("leap-year", 0 | 1) => match &moment {
             Some(m) if m.kind.has_year() => Boolean(is_leap(m.year)),
             _ => nan,
         },
-        ("month-in-year", 0 | 1) => numeric(Kind::has_month, &|m| f64::from(m.month)),
-        ("month-name", 0 | 1) => named(Kind::has_month, &|m| MONTHS[m.month as usize - 1]),
-        ("month-abbreviation", 0 | 1) => named(Kind::has_month, &|m| &MONTHS[m.month as usize - 1][..3]),
+        ("month-in-year", 0 | 1) => numeric(DateForm::has_month, &|m| f64::from(m.month)),
+        ("month-name", 0 | 1) => named(DateForm::has_month, &|m| MONTHS[m.month as usize - 1]),
+        ("month-abbreviation", 0 | 1) => named(DateForm::has_month, &|m| &MONTHS[m.month as usize - 1][..3]),
         ("week-in-year", 0 | 1) => numeric(full, &|m| m.week_in_year() as f64),
         ("week-in-month", 0 | 1) => numeric(full, &|m| {
             let first = Moment { day: 1, ..*m };
             ((i64::from(m.day) + first.weekday() - 1) / 7 + 1) as f64
         }),
         ("day-in-year", 0 | 1) => numeric(full, &|m| m.day_in_year() as f64),
-        ("day-in-month", 0 | 1) => numeric(Kind::has_day, &|m| f64::from(m.day)),
+        ("day-in-month", 0 | 1) => numeric(DateForm::has_day, &|m| f64::from(m.day)),
         ("day-of-week-in-month", 0 | 1) => numeric(full, &|m| f64::from((m.day - 1) / 7 + 1)),
         ("day-in-week", 0 | 1) => numeric(full, &|m| ((m.weekday() + 1) % 7 + 1) as f64),
         ("day-name", 0 | 1) => named(full, &|m| WEEKDAYS[m.weekday() as usize]),
         ("day-abbreviation", 0 | 1) => named(full, &|m| &WEEKDAYS[m.weekday() as usize][..3]),
-        ("hour-in-day", 0 | 1) => numeric(Kind::has_time, &|m| f64::from(m.hour)),
-        ("minute-in-hour", 0 | 1) => numeric(Kind::has_time, &|m| f64::from(m.minute)),
-        ("second-in-minute", 0 | 1) => numeric(Kind::has_time, &|m| m.second),
+        ("hour-in-day", 0 | 1) => numeric(DateForm::has_time, &|m| f64::from(m.hour)),
+        ("minute-in-hour", 0 | 1) => numeric(DateForm::has_time, &|m| f64::from(m.minute)),
+        ("second-in-minute", 0 | 1) => numeric(DateForm::has_time, &|m| m.second),
         ("seconds", 0 | 1) => match (arguments.first().and_then(|a| Duration::parse(a)), &moment) {
             (Some(duration), _) if duration.months == 0 => Number(duration.seconds),
             (None, Some(m)) if m.kind.has_year() => Number(m.seconds_since_epoch()),
@@ -544,21 +548,26 @@ fn difference(start: Moment, end: Moment) -> Option<Duration> {
     if !start.kind.has_year() || !end.kind.has_year() {
         return None;
     }
-    if matches!(start.kind, Kind::Year | Kind::YearMonth) || matches!(end.kind, Kind::Year | Kind::YearMonth)
+    if matches!(start.kind, DateForm::Year | DateForm::YearMonth)
+        || matches!(end.kind, DateForm::Year | DateForm::YearMonth)
     {
         // Truncated to the fields that both have.
         let months = |m: &Moment| astronomical(m.year) * 12 + i64::from(m.month) - 1;
-        let difference = if start.kind == Kind::Year || end.kind == Kind::Year {
+        let difference = if start.kind == DateForm::Year || end.kind == DateForm::Year {
             (astronomical(end.year) - astronomical(start.year)) * 12
         } else {
             months(&end) - months(&start)
         };
         return Some(Duration { months: difference, seconds: 0.0 });
     }
-    let cut = |m: &Moment, by: Kind| {
-        if by == Kind::Date { m.days() as f64 * 86400.0 } else { m.seconds_since_epoch() }
+    let cut = |m: &Moment, by: DateForm| {
+        if by == DateForm::Date { m.days() as f64 * 86400.0 } else { m.seconds_since_epoch() }
     };
-    let by = if start.kind == Kind::Date || end.kind == Kind::Date { Kind::Date } else { Kind::DateTime };
+    let by = if start.kind == DateForm::Date || end.kind == DateForm::Date {
+        DateForm::Date
+    } else {
+        DateForm::DateTime
+    };
     Some(Duration { months: 0, seconds: clean(cut(&end, by) - cut(&start, by)) })
 }
 
@@ -645,9 +654,9 @@ mod tests {
     fn text(name: &str, arguments: &[&str]) -> String {
         let arguments: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
         match call(name, &arguments) {
-            Some(Answer::Text(text)) => text,
-            Some(Answer::Number(number)) => number.to_string(),
-            Some(Answer::Boolean(value)) => value.to_string(),
+            Some(DateResult::Text(text)) => text,
+            Some(DateResult::Number(number)) => number.to_string(),
+            Some(DateResult::Boolean(value)) => value.to_string(),
             None => "none".into(),
         }
     }

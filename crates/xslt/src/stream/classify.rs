@@ -46,7 +46,7 @@ pub(crate) fn classify(plan: &Plan) -> Classified {
     let mut c = Classifier {
         plan,
         whole: None,
-        templates: vec![Known::No; plan.templates.len()],
+        templates: vec![Memo::No; plan.templates.len()],
         selections: HashMap::new(),
         atomic: true,
         size: None,
@@ -105,7 +105,7 @@ pub(crate) fn classify(plan: &Plan) -> Classified {
         let _ = c.template(at);
     }
     let templates = c.templates.iter().map(|template| match template {
-        Known::Yes(Err(why)) => Some(why.clone()),
+        Memo::Yes(Err(why)) => Some(why.clone()),
         _ => None,
     });
     Classified { templates: templates.collect(), whole: c.whole, selections: c.selections, looking }
@@ -115,7 +115,7 @@ pub(crate) fn classify(plan: &Plan) -> Classified {
 type Reads = Result<u8, NotStreamable>;
 
 #[derive(Clone)]
-enum Known {
+enum Memo {
     No,
     Busy,
     Yes(Reads),
@@ -124,7 +124,7 @@ enum Known {
 struct Classifier<'p> {
     plan: &'p Plan,
     whole: Option<NotStreamable>,
-    templates: Vec<Known>,
+    templates: Vec<Memo>,
     selections: HashMap<(u16, u32, u32), Selection>,
     /// The variables of the template are strings, numbers and booleans.
     atomic: bool,
@@ -152,16 +152,16 @@ impl Classifier<'_> {
 
     fn template(&mut self, at: usize) -> Reads {
         match &self.templates[at] {
-            Known::Yes(reads) => return reads.clone(),
-            Known::Busy => {
+            Memo::Yes(reads) => return reads.clone(),
+            Memo::Busy => {
                 return Err(self.at(self.plan.templates[at].place, "it calls itself on the same node".into()));
             }
-            Known::No if self.depth >= MAX_DEPTH => {
+            Memo::No if self.depth >= MAX_DEPTH => {
                 return Err(
                     self.at(self.plan.templates[at].place, "templates call one another too deeply".into())
                 );
             }
-            Known::No => {}
+            Memo::No => {}
         }
         self.depth += 1;
         let reads = self.new_template(at);
@@ -170,7 +170,7 @@ impl Classifier<'_> {
     }
 
     fn new_template(&mut self, at: usize) -> Reads {
-        self.templates[at] = Known::Busy;
+        self.templates[at] = Memo::Busy;
         let (atomic, size) = (std::mem::replace(&mut self.atomic, true), self.size.take());
         let template = &self.plan.templates[at];
         let reads = match template.returns {
@@ -184,7 +184,7 @@ impl Classifier<'_> {
         {
             self.whole = Some(why);
         }
-        self.templates[at] = Known::Yes(reads.clone());
+        self.templates[at] = Memo::Yes(reads.clone());
         reads
     }
 

@@ -22,11 +22,11 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    what: Command,
 }
 
 #[derive(clap::Subcommand)]
-enum What {
+enum Command {
     Messages(messages::Args),
     Secured(secured::Args),
     Load(Box<load::Args>),
@@ -46,20 +46,20 @@ enum What {
 /// Runs the verb.
 pub fn run(args: Args) -> ExitCode {
     let (name, done) = match args.what {
-        What::Messages(args) => ("messages", messages::run(&args).map(|()| true)),
-        What::Secured(args) => ("secured", secured::run(&args).map(|()| true)),
-        What::Load(args) => ("load", load::run(&args)),
-        What::Round(args) => ("round", round::run(&args)),
-        What::Evaluate(args) => ("evaluate", evaluate::run(&args)),
-        What::Xslt(args) => ("xslt", xslt::run(&args)),
-        What::Tune(args) => ("tune", tune::run(&args)),
-        What::Soak(args) => ("soak", soak::run(&args)),
-        What::Profile(args) => ("profile", profile::run(&args)),
-        What::Budgets(args) => ("budgets", budgets::run(&args)),
-        What::Generator(args) => ("generator", generator::run(&args)),
-        What::All(args) => ("all", all::run(&args)),
-        What::Project(args) => ("project", project::run(&args).map(|()| true)),
-        What::Report(args) => ("report", report::run(&args).map(|()| true)),
+        Command::Messages(args) => ("messages", messages::run(&args).map(|()| true)),
+        Command::Secured(args) => ("secured", secured::run(&args).map(|()| true)),
+        Command::Load(args) => ("load", load::run(&args)),
+        Command::Round(args) => ("round", round::run(&args)),
+        Command::Evaluate(args) => ("evaluate", evaluate::run(&args)),
+        Command::Xslt(args) => ("xslt", xslt::run(&args)),
+        Command::Tune(args) => ("tune", tune::run(&args)),
+        Command::Soak(args) => ("soak", soak::run(&args)),
+        Command::Profile(args) => ("profile", profile::run(&args)),
+        Command::Budgets(args) => ("budgets", budgets::run(&args)),
+        Command::Generator(args) => ("generator", generator::run(&args)),
+        Command::All(args) => ("all", all::run(&args)),
+        Command::Project(args) => ("project", project::run(&args).map(|()| true)),
+        Command::Report(args) => ("report", report::run(&args).map(|()| true)),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -1,7 +1,7 @@
 //! Attributes, their groups and wildcards.
 
 use super::{Attributes, Builder};
-use crate::xsd::documents::Kind;
+use crate::xsd::documents::ComponentKind;
 use crate::xsd::model::*;
 use crate::xsd::names::{NONE, Name, XSI};
 use std::collections::HashSet;
@@ -46,7 +46,7 @@ impl Builder {
             match local.as_str() {
                 "attribute" => {
                     let attribute = match self.attr(child, "ref") {
-                        Some(text) => match self.refer(child, Kind::Attribute, &text) {
+                        Some(text) => match self.refer(child, ComponentKind::Attribute, &text) {
                             Some((_, found)) => self.attribute(found, true),
                             None => continue,
                         },
@@ -68,7 +68,9 @@ impl Builder {
                 }
                 "attributeGroup" => {
                     let Some(text) = self.attr(child, "ref") else { continue };
-                    let Some((_, group)) = self.refer(child, Kind::AttributeGroup, &text) else { continue };
+                    let Some((_, group)) = self.refer(child, ComponentKind::AttributeGroup, &text) else {
+                        continue;
+                    };
                     let Some(inner) = self.chain(group, |b| b.attribute_uses(group, group.node)) else {
                         continue;
                     };

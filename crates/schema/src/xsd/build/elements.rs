@@ -1,7 +1,7 @@
 //! Elements, identity constraints and model groups.
 
 use super::Builder;
-use crate::xsd::documents::Kind;
+use crate::xsd::documents::ComponentKind;
 use crate::xsd::identity::Selector;
 use crate::xsd::model::*;
 use crate::xsd::names::{NONE, Name};
@@ -37,7 +37,7 @@ impl Builder {
             place,
         });
         if let Some(text) = self.attr(place, "substitutionGroup")
-            && let Some((_, head)) = self.refer(place, Kind::Element, &text)
+            && let Some((_, head)) = self.refer(place, ComponentKind::Element, &text)
         {
             self.schema.elements[id].head = Some(self.head(head, place));
         }
@@ -164,7 +164,7 @@ impl Builder {
             "element" => {
                 let element = match self.attr(place, "ref") {
                     Some(text) => {
-                        let (_, found) = self.refer(place, Kind::Element, &text)?;
+                        let (_, found) = self.refer(place, ComponentKind::Element, &text)?;
                         self.element(found, true)
                     }
                     None => self.element(place, false),
@@ -177,7 +177,7 @@ impl Builder {
             }
             "group" => {
                 let text = self.attr(place, "ref")?;
-                let (_, found) = self.refer(place, Kind::Group, &text)?;
+                let (_, found) = self.refer(place, ComponentKind::Group, &text)?;
                 if self.open.contains(&found) {
                     self.problem(place, "mg-props-correct.2", format!("the group `{text}` contains itself"));
                     return None;

@@ -1,6 +1,6 @@
 //! Functions of arrays (F&O 3.1 section 17.3).
 
-use super::{Answer, Call, Entry, Looks, row};
+use super::{Call, Entry, Looks, Outcome, row};
 use crate::atomic::Atomic;
 use crate::eval::{Fault, spend};
 use crate::items::Array;
@@ -111,7 +111,7 @@ fn place(c: &Call<'_, '_>, array: &Array, at: usize, beyond: usize) -> Result<us
     })
 }
 
-fn subarray(c: &Call<'_, '_>) -> Answer {
+fn subarray(c: &Call<'_, '_>) -> Outcome {
     let array = c.array(0)?;
     let from = place(c, &array, 1, 1)?;
     let len = match c.args.len() {
@@ -131,7 +131,7 @@ fn subarray(c: &Call<'_, '_>) -> Answer {
     array_value(Ok(array.slice(from, len)), c.span)
 }
 
-fn remove(c: &Call<'_, '_>) -> Answer {
+fn remove(c: &Call<'_, '_>) -> Outcome {
     let mut array = (*c.array(0)?).clone();
     let mut places = Vec::new();
     for atom in c.atoms(1)? {

@@ -1,6 +1,6 @@
 //! Dates, times and durations (F&O section 10), the current time (section 16).
 
-use super::{Answer, Call, Entry, Looks, optional, row};
+use super::{Call, Entry, Looks, Outcome, optional, row};
 use crate::atomic::{Atomic, Decimal, Duration, DurationKind, Kind, Moment, MomentKind};
 use crate::sequence::operators::{IMPLICIT_ZONE, seconds};
 use crate::value::{Type, Value};
@@ -59,11 +59,11 @@ fn duration(c: &Call<'_, '_>, at: usize) -> Result<Option<Duration>, crate::eval
     }
 }
 
-fn part(c: &Call<'_, '_>, kind: Kind, f: fn(&Moment) -> i64) -> Answer {
+fn part(c: &Call<'_, '_>, kind: Kind, f: fn(&Moment) -> i64) -> Outcome {
     Ok(moment(c, 0, kind)?.map_or(Value::Empty, |m| Value::from(f(&m))))
 }
 
-fn second(c: &Call<'_, '_>, kind: Kind) -> Answer {
+fn second(c: &Call<'_, '_>, kind: Kind) -> Outcome {
     let value = |m: Moment| Decimal::new(i128::from(m.second) * 1_000_000_000 + i128::from(m.nanos), 9);
     Ok(optional(moment(c, 0, kind)?.map(|m| Atomic::decimal(value(m)))))
 }
@@ -72,15 +72,15 @@ fn zone(minutes: i16) -> Value {
     Value::Atomic(Atomic::duration(Duration::day_time(i128::from(minutes) * MINUTE)))
 }
 
-fn timezone(c: &Call<'_, '_>, kind: Kind) -> Answer {
+fn timezone(c: &Call<'_, '_>, kind: Kind) -> Outcome {
     Ok(moment(c, 0, kind)?.and_then(|m| m.zone).map_or(Value::Empty, zone))
 }
 
-fn length(c: &Call<'_, '_>, f: fn(&Duration) -> i64) -> Answer {
+fn length(c: &Call<'_, '_>, f: fn(&Duration) -> i64) -> Outcome {
     Ok(duration(c, 0)?.map_or(Value::Empty, |d| Value::from(f(&d))))
 }
 
-fn date_time(c: &Call<'_, '_>) -> Answer {
+fn date_time(c: &Call<'_, '_>) -> Outcome {
     let (Some(date), Some(time)) = (moment(c, 0, DATE)?, moment(c, 1, TIME)?) else {
         return Ok(Value::Empty);
     };
@@ -98,7 +98,7 @@ fn date_time(c: &Call<'_, '_>) -> Answer {
     })))
 }
 
-fn adjust(c: &Call<'_, '_>, kind: Kind) -> Answer {
+fn adjust(c: &Call<'_, '_>, kind: Kind) -> Outcome {
     let Some(m) = moment(c, 0, kind)? else { return Ok(Value::Empty) };
     let zone = if c.args.len() < 2 {
         Some(IMPLICIT_ZONE)

@@ -2,7 +2,7 @@
 
 use super::json::{FN, adopted};
 use super::output::{self, Params};
-use super::{Answer, Call, Entry, Looks, row, text_value};
+use super::{Call, Entry, Looks, Outcome, row, text_value};
 use crate::atomic::Atomic;
 use crate::eval::{Fault, grown, spend_bytes};
 use crate::value::{Item, Node, Type, Value};
@@ -56,7 +56,7 @@ fn read(c: &Call<'_, '_>, uri: &str) -> Result<String, Fault> {
 }
 
 /// A document fragment: it may have several top-level elements, or none.
-fn fragment(c: &Call<'_, '_>, text: &str) -> Answer {
+fn fragment(c: &Call<'_, '_>, text: &str) -> Outcome {
     spend_bytes(text.len() * 16)?;
     let wrong = |why: String| c.fail("FODC0006", format!("parse-xml-fragment(): {why}"));
     let mut body = text.strip_prefix('\u{FEFF}').unwrap_or(text);
@@ -87,7 +87,7 @@ fn fragment(c: &Call<'_, '_>, text: &str) -> Answer {
     adopted(c, doc)
 }
 
-fn analyze(c: &Call<'_, '_>) -> Answer {
+fn analyze(c: &Call<'_, '_>) -> Outcome {
     let text = c.text(0)?;
     let flags = if c.args.len() > 2 { c.required_text(2)? } else { "".into() };
     let failed = |e: crate::regex::RegexError| c.fail(e.code, e.message);
@@ -143,7 +143,7 @@ fn groups(
     }
 }
 
-fn serialize(c: &Call<'_, '_>) -> Answer {
+fn serialize(c: &Call<'_, '_>) -> Outcome {
     let params = match c.arg(1) {
         Value::Empty => Params::default(),
         Value::Atomic(Atomic::Map(map)) => Params::of_map(c, map)?,

@@ -1,6 +1,6 @@
 //! Formatted numbers, dates and names (F&O 3.1 sections 4.6, 4.7, 9.8), and older functions that XPath 3 changed.
 
-use super::{Answer, Call, Entry, Looks, row, text_value};
+use super::{Call, Entry, Looks, Outcome, row, text_value};
 use crate::atomic::{Atomic, Kind, Moment, MomentKind};
 use crate::format::{DecimalFormat, integer, picture, pictures};
 use crate::value::{Item, Type, Value};
@@ -82,7 +82,7 @@ pub(super) const TABLE: &[Entry] = &[
     row("transform", 1, 1, Type::Any, Looks::Nowhere, |c| Err(c.fail("FOXT0001", "expressions start no transformations"))),
 ];
 
-fn moment(c: &Call<'_, '_>, kind: MomentKind) -> Answer {
+fn moment(c: &Call<'_, '_>, kind: MomentKind) -> Outcome {
     let Some(Atomic::Moment(moment)) = c.of_kind(0, Kind::Moment(kind))? else { return Ok(Value::Empty) };
     let argument = |at: usize| if c.args.len() > at { c.text_option(at) } else { Ok(None) };
     let (language, calendar, place) = (argument(2)?, argument(3)?, argument(4)?);
@@ -99,7 +99,7 @@ fn moment(c: &Call<'_, '_>, kind: MomentKind) -> Answer {
 }
 
 /// `round()` to a number of places: halves towards positive infinity.
-fn round(c: &Call<'_, '_>) -> Answer {
+fn round(c: &Call<'_, '_>) -> Outcome {
     if c.args.len() < 2 {
         return super::numbers::round(c);
     }

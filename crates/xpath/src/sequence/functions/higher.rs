@@ -1,6 +1,6 @@
 //! Higher-order functions, and functions about functions (F&O 3.1 sections 16 and 19).
 
-use super::{Answer, Call, Entry, Looks, row};
+use super::{Call, Entry, Looks, Outcome, row};
 use crate::atomic::{Atomic, AtomicType, Kind};
 use crate::collation::Collation;
 use crate::eval::{Fault, spend};
@@ -149,7 +149,7 @@ pub(super) fn sorted(c: &Call<'_, '_>, values: Vec<Value>) -> Result<Vec<Value>,
     Ok(keyed.into_iter().map(|(_, value)| value).collect())
 }
 
-fn lookup(c: &Call<'_, '_>) -> Answer {
+fn lookup(c: &Call<'_, '_>) -> Outcome {
     let Some(name) = c.qname(0)? else { return Err(c.missing(0, "a name")) };
     let Ok(arity) = usize::try_from(c.integer(1)?) else { return Ok(Value::Empty) };
     let made = |body: Body| function_value(FunctionItem::new(Some(name.clone()), arity, None, body), c.span);

@@ -1,6 +1,6 @@
 //! JSON (F&O 3.1 section 17.5): text to maps and arrays or to XML, and from XML back to text.
 
-use super::{Answer, Call, Entry, Looks, row, text_value};
+use super::{Call, Entry, Looks, Outcome, row, text_value};
 use crate::atomic::Atomic;
 use crate::eval::{Fault, spend, spend_bytes};
 use crate::items::Map;
@@ -396,13 +396,13 @@ fn escaped(written: &str, meant: Option<char>, out: &mut String) {
 
 // ---- maps and arrays ----
 
-fn parse_json(c: &Call<'_, '_>, text: &str, at: usize) -> Answer {
+fn parse_json(c: &Call<'_, '_>, text: &str, at: usize) -> Outcome {
     let options = options(c, at, &["reject", "use-first", "use-last"], "use-first")?;
     let json = read(c, text, options.liberal)?;
     value_of(c, json, &options)
 }
 
-fn value_of(c: &Call<'_, '_>, json: Json, options: &Options) -> Answer {
+fn value_of(c: &Call<'_, '_>, json: Json, options: &Options) -> Outcome {
     spend(1)?;
     Ok(match json {
         Json::Null => Value::Empty,
@@ -437,7 +437,7 @@ fn value_of(c: &Call<'_, '_>, json: Json, options: &Options) -> Answer {
 
 // ---- to XML ----
 
-fn json_to_xml(c: &Call<'_, '_>, text: &str) -> Answer {
+fn json_to_xml(c: &Call<'_, '_>, text: &str) -> Outcome {
     let options = options(c, 1, &["reject", "use-first", "retain"], "use-first")?;
     if c.args.len() > 1 && c.map(1)?.get(&Atomic::string("validate")) == Some(&Value::Boolean(true)) {
         return Err(c.fail("FOJS0004", "json-to-xml(): there are no schemas to validate with"));
@@ -449,7 +449,7 @@ fn json_to_xml(c: &Call<'_, '_>, text: &str) -> Answer {
 }
 
 /// A document as the value of a function.
-pub(super) fn adopted(c: &Call<'_, '_>, doc: Document) -> Answer {
+pub(super) fn adopted(c: &Call<'_, '_>, doc: Document) -> Outcome {
     c.eval.cx.host.adopt(doc).map(Value::from).map_err(|e| c.fail("FOER0000", e))
 }
 
@@ -522,7 +522,7 @@ fn element_of(
 
 // ---- from XML ----
 
-fn xml_to_json(c: &Call<'_, '_>) -> Answer {
+fn xml_to_json(c: &Call<'_, '_>) -> Outcome {
     let Some(node) = c.node(0)? else { return Ok(Value::Empty) };
     let indent = match c.args.len() {
         1 => false,

@@ -1,6 +1,6 @@
 //! Functions of maps (F&O 3.1 section 17.1).
 
-use super::{Answer, Call, Entry, Looks, row};
+use super::{Call, Entry, Looks, Outcome, row};
 use crate::atomic::Atomic;
 use crate::eval::{Fault, spend};
 use crate::items::{Map, MapBuilder};
@@ -71,7 +71,7 @@ pub(super) fn maps_of(c: &Call<'_, '_>, at: usize) -> Result<Vec<Arc<Map>>, Faul
     Ok(maps)
 }
 
-fn merge(c: &Call<'_, '_>) -> Answer {
+fn merge(c: &Call<'_, '_>) -> Outcome {
     let rule = match c.args.len() {
         1 => None,
         _ => c.map(1)?.get(&Atomic::string("duplicates")).cloned(),
@@ -92,7 +92,7 @@ fn merge(c: &Call<'_, '_>) -> Answer {
         return combined(c, first, others);
     }
     // The value of a key that two maps have.
-    let chosen = |key: &Atomic, old: &Value, value: &Value| -> Answer {
+    let chosen = |key: &Atomic, old: &Value, value: &Value| -> Outcome {
         match &*rule {
             "use-first" | "use-any" => Ok(old.clone()),
             "use-last" => Ok(value.clone()),
@@ -128,7 +128,7 @@ fn merge(c: &Call<'_, '_>) -> Answer {
 }
 
 /// The maps as one, with all values of a key that several have: each value is copied once.
-fn combined(c: &Call<'_, '_>, first: &Map, others: &[Arc<Map>]) -> Answer {
+fn combined(c: &Call<'_, '_>, first: &Map, others: &[Arc<Map>]) -> Outcome {
     let mut places = MapBuilder::default();
     let mut added: Vec<(Atomic, Vec<Item>)> = Vec::new();
     for map in others {

@@ -170,7 +170,7 @@ pub(crate) struct Call<'c, 'a> {
     pub name: &'static str,
 }
 
-type Answer = Result<Value, Fault>;
+type Outcome = Result<Value, Fault>;
 
 impl Call<'_, '_> {
     pub fn fail(&self, code: &'static str, message: impl Into<String>) -> Fault {
@@ -289,7 +289,7 @@ impl Call<'_, '_> {
     }
 
     /// Position or size of the context; absent without a context item.
-    pub fn in_focus(&self, number: usize) -> Answer {
+    pub fn in_focus(&self, number: usize) -> Outcome {
         if self.at.position == 0 {
             return Err(self.fail("XPDY0002", format!("{}(): there is no context item here", self.name)));
         }
@@ -297,7 +297,7 @@ impl Call<'_, '_> {
     }
 
     /// Calls a function.
-    pub fn apply(&self, function: &Atomic, args: Vec<Value>) -> Answer {
+    pub fn apply(&self, function: &Atomic, args: Vec<Value>) -> Outcome {
         self.eval.apply(function, args, self.span)
     }
 
@@ -443,7 +443,7 @@ fn optional(atom: Option<Atomic>) -> Value {
 }
 
 /// `matches`, `replace` and `tokenize` with a pattern that was compiled before; the arguments are the others.
-pub(crate) fn with_regex(call: &Call<'_, '_>, regex: &crate::regex::Regex) -> Answer {
+pub(crate) fn with_regex(call: &Call<'_, '_>, regex: &crate::regex::Regex) -> Outcome {
     match call.name {
         "matches" => strings::matches_with(call, regex),
         "replace" => strings::replace_with(call, regex, 1),

@@ -1,6 +1,6 @@
 //! Nodes, their names and documents; qualified names (F&O sections 2, 11, 14 and 15.5).
 
-use super::{Answer, Call, Entry, Looks, optional, row, text_value};
+use super::{Call, Entry, Looks, Outcome, optional, row, text_value};
 use crate::atomic::{Atomic, NameValue};
 use crate::collation::Collation;
 use crate::eval::{Eval, Fault, namespace_at};
@@ -90,7 +90,7 @@ fn named(c: &Call<'_, '_>, core: Core) -> Result<String, Fault> {
     }
 }
 
-pub(super) fn document_uri(c: &Call<'_, '_>) -> Answer {
+pub(super) fn document_uri(c: &Call<'_, '_>) -> Outcome {
     match c.node(0)? {
         Some(n) if !n.is_namespace() && c.eval.doc(n.doc)?.kind(n.id) == NodeKind::Document => {
             let uri = c.eval.document_uri(n.doc).filter(|uri| !uri.is_empty());
@@ -100,7 +100,7 @@ pub(super) fn document_uri(c: &Call<'_, '_>) -> Answer {
     }
 }
 
-pub(super) fn node_name(c: &Call<'_, '_>) -> Answer {
+pub(super) fn node_name(c: &Call<'_, '_>) -> Outcome {
     let Some(node) = c.node(0)? else { return Ok(Value::Empty) };
     let doc = c.eval.doc(node.doc)?;
     let name = |core| Box::<str>::from(&*name_of(core, doc, node));
@@ -119,7 +119,7 @@ pub(super) fn node_name(c: &Call<'_, '_>) -> Answer {
     }))))
 }
 
-fn base_uri(c: &Call<'_, '_>) -> Answer {
+fn base_uri(c: &Call<'_, '_>) -> Outcome {
     let Some(node) = c.node_or_context(0)? else { return Ok(Value::Empty) };
     let doc = c.eval.doc(node.doc)?;
     // Namespace nodes have none, nor have nodes without a parent other than elements and documents (XDM section 6).
@@ -149,7 +149,7 @@ fn is_holder(doc: &Document, element: NodeId) -> bool {
     doc.parent(element).is_none() && doc.local(element) == "attributes" && doc.namespace(element).is_empty()
 }
 
-fn idref(c: &Call<'_, '_>) -> Answer {
+fn idref(c: &Call<'_, '_>) -> Outcome {
     let Some(node) = c.node_or_context(1)? else { return Err(c.missing(1, "a node")) };
     let doc = c.eval.doc(node.doc)?;
     if doc.kind(doc.root_of(node.id)) != NodeKind::Document {
@@ -166,7 +166,7 @@ fn idref(c: &Call<'_, '_>) -> Answer {
     Ok(Value::NodeSet(NodeSet::from_ordered(&found)))
 }
 
-fn id(c: &Call<'_, '_>) -> Answer {
+fn id(c: &Call<'_, '_>) -> Outcome {
     let Some(node) = c.node_or_context(1)? else { return Err(c.missing(1, "a node")) };
     let doc = c.eval.doc(node.doc)?;
     let mut found = Vec::new();
@@ -180,7 +180,7 @@ fn id(c: &Call<'_, '_>) -> Answer {
     Ok(Value::NodeSet(NodeSet::from_ordered(&found)))
 }
 
-fn qname(c: &Call<'_, '_>) -> Answer {
+fn qname(c: &Call<'_, '_>) -> Outcome {
     let (namespace, lexical) = (c.text(0)?, c.required_text(1)?);
     let (prefix, local) = lexical.split_once(':').unwrap_or(("", &lexical));
     if !xml::is_ncname(local) || !(prefix.is_empty() && !lexical.contains(':') || xml::is_ncname(prefix)) {
@@ -193,7 +193,7 @@ fn qname(c: &Call<'_, '_>) -> Answer {
     Ok(Value::Atomic(Atomic::Name(Arc::new(name))))
 }
 
-fn resolve_qname(c: &Call<'_, '_>) -> Answer {
+fn resolve_qname(c: &Call<'_, '_>) -> Outcome {
     let Some(lexical) = c.text_option(0)? else { return Ok(Value::Empty) };
     let lexical = lexical.trim();
     let Some(node) = c.node(1)? else { return Err(c.missing(1, "an element")) };

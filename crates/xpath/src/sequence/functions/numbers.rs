@@ -1,6 +1,6 @@
 //! Numbers and aggregates (F&O sections 6.4 and 15.4), booleans, errors.
 
-use super::{Answer, Call, Entry, Looks, optional, row};
+use super::{Call, Entry, Looks, Outcome, optional, row};
 use crate::atomic::{Atomic, AtomicType, Decimal, Kind, large};
 use crate::error::Raised;
 use crate::eval::Fault;
@@ -38,7 +38,7 @@ pub(super) const TABLE: &[Entry] = &[
     }),
 ];
 
-fn number(c: &Call<'_, '_>) -> Answer {
+fn number(c: &Call<'_, '_>) -> Outcome {
     let atom = match c.args {
         [] => match c.context()? {
             Item::Node(node) => Some(c.eval.atom_of_node(node)?),
@@ -55,7 +55,7 @@ fn each(
     integer: fn(i64) -> Option<i64>,
     decimal: fn(Decimal) -> Decimal,
     double: fn(f64) -> f64,
-) -> Answer {
+) -> Outcome {
     // (Only the result of abs() may have another type.)
     let other = |n: BigInt| if c.name == "abs" { BigInt::from(n.magnitude().clone()) } else { n };
     let too_large = || c.fail("FOAR0002", "the result is too large");
@@ -74,11 +74,11 @@ fn each(
     })
 }
 
-pub(super) fn round(c: &Call<'_, '_>) -> Answer {
+pub(super) fn round(c: &Call<'_, '_>) -> Outcome {
     each(c, Some, |d| d.round(0, false), crate::number::round)
 }
 
-fn round_half_to_even(c: &Call<'_, '_>) -> Answer {
+fn round_half_to_even(c: &Call<'_, '_>) -> Outcome {
     let digits = if c.args.len() > 1 { c.integer(1)? } else { 0 };
     if let Some(atom @ (Atomic::Integer(_) | Atomic::Large(_))) = c.atom(0)? {
         return whole_rounded(c, atom, digits, true);
@@ -121,7 +121,7 @@ fn round_half_to_even(c: &Call<'_, '_>) -> Answer {
 }
 
 /// An integer rounded to `digits` places.
-pub(super) fn whole_rounded(c: &Call<'_, '_>, atom: Atomic, digits: i64, half_even: bool) -> Answer {
+pub(super) fn whole_rounded(c: &Call<'_, '_>, atom: Atomic, digits: i64, half_even: bool) -> Outcome {
     let (Some(n), true) = (large::whole(&atom), digits < 0) else { return Ok(Value::from(atom)) };
     let places = u32::try_from(digits.unsigned_abs()).unwrap_or(u32::MAX);
     let rounded = large::integer(large::rounded(&n, places, half_even));
@@ -155,7 +155,7 @@ fn total(c: &Call<'_, '_>, atoms: Vec<Atomic>) -> Result<Option<Atomic>, Fault> 
     Ok(sum)
 }
 
-fn sum(c: &Call<'_, '_>) -> Answer {
+fn sum(c: &Call<'_, '_>) -> Outcome {
     match total(c, aggregated(c)?)? {
         Some(sum) => Ok(Value::from(sum)),
         None if c.args.len() > 1 => Ok(optional(c.atom(1)?)),
@@ -163,7 +163,7 @@ fn sum(c: &Call<'_, '_>) -> Answer {
     }
 }
 
-fn avg(c: &Call<'_, '_>) -> Answer {
+fn avg(c: &Call<'_, '_>) -> Outcome {
     let atoms = aggregated(c)?;
     let count = Atomic::Integer(atoms.len() as i64);
     match total(c, atoms)? {
@@ -172,7 +172,7 @@ fn avg(c: &Call<'_, '_>) -> Answer {
     }
 }
 
-fn extreme(c: &Call<'_, '_>, wanted: Ordering) -> Answer {
+fn extreme(c: &Call<'_, '_>, wanted: Ordering) -> Outcome {
     let collation = c.collation(1)?;
     let atoms = aggregated(c)?;
     // Numbers are promoted to their common type.
@@ -228,7 +228,7 @@ fn ordered(c: &Call<'_, '_>, atom: Atomic) -> Result<Atomic, Fault> {
     Err(c.fail("FORG0006", format!("{}(): values of type xs:{ty} have no order", c.name)))
 }
 
-fn error(c: &Call<'_, '_>) -> Answer {
+fn error(c: &Call<'_, '_>) -> Outcome {
     let code = match c.args.len() {
         0 => None,
         _ => c.qname(0)?,

@@ -1,6 +1,6 @@
 //! `random-number-generator()` (F&O 3.1 section 4.9): a number, the next generator, and a function that shuffles.
 
-use super::{Answer, Call};
+use super::{Call, Outcome};
 use crate::atomic::Atomic;
 use crate::eval::{Fault, spend};
 use crate::items::{Body, FunctionItem, Map};
@@ -16,7 +16,7 @@ fn next(state: u64) -> (u64, u64) {
     (state, bits ^ (bits >> 31))
 }
 
-pub(super) fn generator(c: &Call<'_, '_>) -> Answer {
+pub(super) fn generator(c: &Call<'_, '_>) -> Outcome {
     // The same seed gives the same sequence.
     let text = match c.atom(0)? {
         Some(atom) => atom.to_text().into_owned(),
@@ -28,10 +28,10 @@ pub(super) fn generator(c: &Call<'_, '_>) -> Answer {
     of_state(c, seed)
 }
 
-fn of_state(c: &Call<'_, '_>, state: u64) -> Answer {
+fn of_state(c: &Call<'_, '_>, state: u64) -> Outcome {
     let (after, bits) = next(state);
     let number = (bits >> 11) as f64 / (1u64 << 53) as f64;
-    let native = |arity: usize, run: fn(&Call<'_, '_>, &[Value]) -> Answer| -> Result<Value, Fault> {
+    let native = |arity: usize, run: fn(&Call<'_, '_>, &[Value]) -> Outcome| -> Result<Value, Fault> {
         let kept = [Value::Atomic(Atomic::Integer(after as i64))];
         function_value(FunctionItem::new(None, arity, None, Body::Native(run, kept.into())), c.span)
     };
@@ -51,11 +51,11 @@ fn state_of(kept: &[Value]) -> u64 {
     }
 }
 
-fn go_on(c: &Call<'_, '_>, kept: &[Value]) -> Answer {
+fn go_on(c: &Call<'_, '_>, kept: &[Value]) -> Outcome {
     of_state(c, state_of(kept))
 }
 
-fn permute(c: &Call<'_, '_>, kept: &[Value]) -> Answer {
+fn permute(c: &Call<'_, '_>, kept: &[Value]) -> Outcome {
     let mut items: Vec<Item> = c.arg(0).items().collect();
     spend(items.len())?;
     let mut state = state_of(kept);

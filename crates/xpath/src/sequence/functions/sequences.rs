@@ -1,6 +1,6 @@
 //! Sequences (F&O section 15).
 
-use super::{Answer, Call, Entry, Looks, row};
+use super::{Call, Entry, Looks, Outcome, row};
 use crate::atomic::Atomic;
 use crate::collation::Collation;
 use crate::eval::spend;
@@ -66,7 +66,7 @@ pub(super) const TABLE: &[Entry] = &[
 ];
 
 /// Those items of a value that are at these indexes; only what is copied is work.
-pub(crate) fn part(value: &Value, indexes: Range<usize>) -> Answer {
+pub(crate) fn part(value: &Value, indexes: Range<usize>) -> Outcome {
     let part = value.part(indexes);
     spend(part.copied_from(value) >> 1)?;
     Ok(part)
@@ -115,12 +115,12 @@ fn bucket(atom: &Atomic) -> i128 {
     }
 }
 
-fn distinct_values(c: &Call<'_, '_>) -> Answer {
+fn distinct_values(c: &Call<'_, '_>) -> Outcome {
     let collation = c.collation(1)?;
     Ok(Value::from_items(distinct(c.atoms(0)?, collation).into_iter().map(Item::Atomic).collect()))
 }
 
-fn index_of(c: &Call<'_, '_>) -> Answer {
+fn index_of(c: &Call<'_, '_>) -> Outcome {
     let collation = c.collation(2)?;
     let Some(wanted) = c.atom(1)? else {
         return Err(c.missing(1, "an atomic value"));
@@ -135,7 +135,7 @@ fn index_of(c: &Call<'_, '_>) -> Answer {
     Ok(Value::from_items(found.map(|(at, _)| Item::Atomic(Atomic::Integer(at as i64 + 1))).collect()))
 }
 
-fn subsequence(c: &Call<'_, '_>) -> Answer {
+fn subsequence(c: &Call<'_, '_>) -> Outcome {
     let first = crate::number::round(c.double(1)?);
     let behind = if c.args.len() > 2 { first + crate::number::round(c.double(2)?) } else { f64::INFINITY };
     // Both are whole numbers, infinite, or not a number: then nothing is within.

@@ -1,6 +1,6 @@
 //! Functions on strings (F&O section 7).
 
-use super::{Answer, Call, Entry, Looks, row, text_value};
+use super::{Call, Entry, Looks, Outcome, row, text_value};
 use crate::atomic::Atomic;
 use crate::collation::Collation;
 use crate::eval::{Fault, push_part};
@@ -59,7 +59,7 @@ pub(super) const TABLE: &[Entry] = &[
     }),
 ];
 
-fn string(c: &Call<'_, '_>) -> Answer {
+fn string(c: &Call<'_, '_>) -> Outcome {
     let item = match c.args {
         [] => Some(c.context()?),
         _ if c.arg(0).len() > 1 => {
@@ -87,20 +87,20 @@ fn own_text(c: &Call<'_, '_>) -> Result<Arc<str>, crate::eval::Fault> {
     }
 }
 
-fn two(c: &Call<'_, '_>, f: fn(Collation, &str, &str) -> bool) -> Answer {
+fn two(c: &Call<'_, '_>, f: fn(Collation, &str, &str) -> bool) -> Outcome {
     let collation = c.collation(2)?;
     Ok(Value::Boolean(f(collation, &c.text(0)?, &c.text(1)?)))
 }
 
 /// The part of a text that `f` chooses by the begin and end of another in it; empty if it does not occur.
-fn part(c: &Call<'_, '_>, f: fn(&str, usize, usize) -> &str) -> Answer {
+fn part(c: &Call<'_, '_>, f: fn(&str, usize, usize) -> &str) -> Outcome {
     let collation = c.collation(2)?;
     let (text, sought) = (c.text(0)?, c.text(1)?);
     let found = collation.find_in(&text, &sought);
     Ok(text_value(found.map_or("", |found| f(&text, found.start, found.end))))
 }
 
-fn concat(c: &Call<'_, '_>) -> Answer {
+fn concat(c: &Call<'_, '_>) -> Outcome {
     let mut out = String::new();
     for at in 0..c.args.len() {
         if let Some(atom) = c.atom(at)? {
@@ -110,7 +110,7 @@ fn concat(c: &Call<'_, '_>) -> Answer {
     Ok(text_value(out))
 }
 
-fn string_join(c: &Call<'_, '_>) -> Answer {
+fn string_join(c: &Call<'_, '_>) -> Outcome {
     let separator = c.required_text(1)?;
     let atoms = c.atoms(0)?;
     let texts = atoms.iter().map(|atom| {
@@ -124,7 +124,7 @@ pub(super) fn joined<'t>(
     c: &Call<'_, '_>,
     separator: &str,
     texts: impl Iterator<Item = Result<Cow<'t, str>, Fault>>,
-) -> Answer {
+) -> Outcome {
     let mut out = String::new();
     for (at, text) in texts.enumerate() {
         if at > 0 {
@@ -135,18 +135,18 @@ pub(super) fn joined<'t>(
     Ok(text_value(out))
 }
 
-fn substring(c: &Call<'_, '_>) -> Answer {
+fn substring(c: &Call<'_, '_>) -> Outcome {
     let s = c.text(0)?;
     let from = c.double(1)?;
     let len = if c.args.len() > 2 { Some(c.double(2)?) } else { None };
     Ok(text_value(text::substring(Cow::Borrowed(&s), from, len)))
 }
 
-fn string_length(c: &Call<'_, '_>) -> Answer {
+fn string_length(c: &Call<'_, '_>) -> Outcome {
     Ok(Value::from(text::length(&own_text(c)?) as i64))
 }
 
-fn normalize_unicode(c: &Call<'_, '_>) -> Answer {
+fn normalize_unicode(c: &Call<'_, '_>) -> Outcome {
     let s = c.text(0)?;
     let form = if c.args.len() > 1 { c.required_text(1)? } else { Arc::from("NFC") };
     Ok(text_value(match form.trim().to_ascii_uppercase().as_str() {
@@ -159,7 +159,7 @@ fn normalize_unicode(c: &Call<'_, '_>) -> Answer {
     }))
 }
 
-fn compare(c: &Call<'_, '_>) -> Answer {
+fn compare(c: &Call<'_, '_>) -> Outcome {
     let collation = c.collation(2)?;
     match (c.text_option(0)?, c.text_option(1)?) {
         (Some(a), Some(b)) => Ok(Value::from(collation.key(&a).cmp(&collation.key(&b)) as i64)),
@@ -167,7 +167,7 @@ fn compare(c: &Call<'_, '_>) -> Answer {
     }
 }
 
-fn codepoints_to_string(c: &Call<'_, '_>) -> Answer {
+fn codepoints_to_string(c: &Call<'_, '_>) -> Outcome {
     let mut out = String::new();
     for atom in c.atoms(0)? {
         let Atomic::Integer(n) = c.untyped_as(atom.clone(), crate::atomic::Kind::Integer)? else {
@@ -191,7 +191,7 @@ impl Call<'_, '_> {
 }
 
 /// `tokenize()` with a pattern that is known at run time.
-pub(super) fn tokenize(c: &Call<'_, '_>) -> Answer {
+pub(super) fn tokenize(c: &Call<'_, '_>) -> Outcome {
     let regex = dynamic(c, 1, 2)?;
     tokenize_with(c, &regex)
 }
@@ -203,17 +203,17 @@ fn dynamic(c: &Call<'_, '_>, pattern: usize, flags: usize) -> Result<Arc<Regex>,
 }
 
 /// `matches()` with a compiled pattern.
-pub(in crate::sequence) fn matches_with(c: &Call<'_, '_>, regex: &Regex) -> Answer {
+pub(in crate::sequence) fn matches_with(c: &Call<'_, '_>, regex: &Regex) -> Outcome {
     Ok(Value::Boolean(regex.is_match(&c.text(0)?).map_err(|e| c.regex_failed(e))?))
 }
 
 /// `replace()` with a compiled pattern; `with`: the index of the replacement argument.
-pub(in crate::sequence) fn replace_with(c: &Call<'_, '_>, regex: &Regex, with: usize) -> Answer {
+pub(in crate::sequence) fn replace_with(c: &Call<'_, '_>, regex: &Regex, with: usize) -> Outcome {
     Ok(text_value(regex.replace(&c.text(0)?, &c.required_text(with)?).map_err(|e| c.regex_failed(e))?))
 }
 
 /// `tokenize()` with a compiled pattern.
-pub(in crate::sequence) fn tokenize_with(c: &Call<'_, '_>, regex: &Regex) -> Answer {
+pub(in crate::sequence) fn tokenize_with(c: &Call<'_, '_>, regex: &Regex) -> Outcome {
     let s = c.text(0)?;
     let tokens = regex.tokenize(&s).map_err(|e| c.regex_failed(e))?;
     Ok(Value::from_items(tokens.into_iter().map(|t| Item::Atomic(Atomic::string(t))).collect()))

@@ -1,7 +1,7 @@
 //! Functions that XPath 3.1 adds, or gives other arities.
 
 use super::strings::joined;
-use super::{Answer, Call, Entry, Looks, optional, part, row, text_value};
+use super::{Call, Entry, Looks, Outcome, optional, part, row, text_value};
 use crate::atomic::Atomic;
 use crate::eval::{Fault, spend};
 use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
@@ -72,12 +72,12 @@ pub(super) const MATH: &[Entry] = &[
     }),
 ];
 
-fn real(c: &Call<'_, '_>, function: fn(f64) -> f64) -> Answer {
+fn real(c: &Call<'_, '_>, function: fn(f64) -> f64) -> Outcome {
     Ok(c.number(0)?.map_or(Value::Empty, |n| Value::Number(function(n.double()))))
 }
 
 /// `outermost()` and `innermost()`.
-fn most(c: &Call<'_, '_>, outer: bool) -> Answer {
+fn most(c: &Call<'_, '_>, outer: bool) -> Outcome {
     let mut nodes: Vec<Node> = Vec::new();
     for item in c.arg(0).items() {
         match item {
@@ -143,7 +143,7 @@ fn place_among_siblings(c: &Call<'_, '_>, doc: &Document, number: DocId, at: Nod
 }
 
 /// `path()`.
-fn path(c: &Call<'_, '_>) -> Answer {
+fn path(c: &Call<'_, '_>) -> Outcome {
     let Some(node) = c.node_or_context(0)? else { return Ok(Value::Empty) };
     let doc = c.eval.doc(node.doc)?;
     let mut parts = Vec::new();

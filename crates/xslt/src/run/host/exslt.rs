@@ -204,9 +204,9 @@ impl Call<'_, '_, '_> {
     pub(super) fn date(&self) -> Result<Value, String> {
         let texts = (0..self.args.len()).map(|at| self.text(at)).collect::<Result<Vec<_>, _>>()?;
         Ok(match dates::call(self.builtin.local, &texts) {
-            Some(dates::Answer::Text(text)) => Value::from(text),
-            Some(dates::Answer::Number(number)) => Value::Number(number),
-            Some(dates::Answer::Boolean(value)) => Value::Boolean(value),
+            Some(dates::DateResult::Text(text)) => Value::from(text),
+            Some(dates::DateResult::Number(number)) => Value::Number(number),
+            Some(dates::DateResult::Boolean(value)) => Value::Boolean(value),
             None => return Err(format!("date:{}() cannot take these arguments", self.builtin.local)),
         })
     }
