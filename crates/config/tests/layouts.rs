@@ -429,6 +429,24 @@ fn data_sources_come_from_everywhere() {
         "data-sources-project-old",
         &[("pom.xml", "<project/>"), ("Module/datasource/A.xml", &one("A", "a"))],
     );
+    // A source for distributed transactions has its address among the options of the driver.
+    let distributed = directory(
+        "data-sources-distributed",
+        &[
+            ("pom.xml", "<project/>"),
+            (
+                "Module/datasource/X.xml",
+                "<datasource><name>X</name><definition type='RDBMS'><configuration>\
+                 <dataSourceClassName>com.atomikos.jdbc.AtomikosDataSourceBean</dataSourceClassName><dataSourceProps>\
+                 <property name='xaProperties.user'>u</property><property name='xaProperties.url'>jdbc:mysql://h/d</property>\
+                 </dataSourceProps></configuration></definition></datasource>",
+            ),
+        ],
+    );
+    let loaded = load(&distributed, &LoadOptions::default());
+    let source = loaded.configuration.data_sources.get("X").expect("the source");
+    assert_eq!(source.value(&["url"]).map(|value| &*value.value), Some("jdbc:mysql://h/d"));
+    assert_eq!(source.value(&["user"]).map(|value| &*value.value), Some("u"));
     for (root, names) in [(home, "A B C D"), (project, "A"), (synapse, "A")] {
         let loaded = load(&root, &LoadOptions::default());
         let sources = &loaded.configuration.data_sources;

@@ -63,9 +63,12 @@ fn without_users(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether this is the name of a secret: a password, a client's key, a token.
+/// Whether this is the name of a secret: a password, a client's key, a token. What a secret is called in a vault, its alias, is none.
 pub fn is_secret(name: &str) -> bool {
     let name: String = name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    if name.ends_with("alias") {
+        return false;
+    }
     ["passw", "passphrase", "secret", "apikey", "credential", "privatekey"]
         .iter()
         .any(|part| name.contains(part))
@@ -240,6 +243,10 @@ mod tests {
             ("<user password = \"a>b\" id='7'/>", "<user password = \"***\" id='7'/>"),
             ("<user password=\"a b><x/>", "<user password=\"* **<x/>"),
             ("<tokenUrl>http://x/</tokenUrl>", "<tokenUrl>http://x/</tokenUrl>"),
+            (
+                "<property name='url' svns:secretAlias='db.url'/>",
+                "<property name='url' svns:secretAlias='db.url'/>",
+            ),
             ("<refreshToken>abc", "<refreshToken>***"),
             ("<!-- <password>a</password> -->", "<!-- <password>*</password> -->"),
             ("keystore.password = \"abc\"\nname = 'x'\n", "keystore.password = *****\nname = 'x'\n"),

@@ -382,6 +382,10 @@ fn json_paths() {
             ("json-eval($ctx:j.none)", "!leads nowhere in the property j"),
             ("json-eval($ctx:none.a)", ""),
             ("json-eval($ctx:s.a)", "!is not JSON"),
+            // The whole of a property is its text, JSON or not.
+            ("json-eval($ctx:s)", "text"),
+            ("json-eval($ctx:none)", ""),
+            ("json-eval($ctx:j)", r#"{"a":{"b":1.50,"n":null},"l":[1,2]}"#),
             ("json-eval($trp:X-J.q)", "5"),
             ("json-eval($axis2:none.a)", ""),
             ("json-eval($var:o.f.g[1])", "2"),

@@ -91,7 +91,31 @@
     item: (list, at) => xml(native.xmlGet(list, String(at))),
     getBody: list => find(list, 'Body', '*::'),
     getHeader: list => find(list, 'Header', '*::'),
+    getFirstOMChild: list => methods.getFirstChild(list),
+    getNamespaceURI: list => native.xmlFact(list, 'namespace'),
+    getQName: list => new QName(native.xmlFact(list, 'namespace'), native.xmlFact(list, 'local')),
+    getParent: list => methods.parent(list),
+    getChildElements: list => methods.elements(list),
+    getChildren: list => methods.children(list),
+    addChild: (list, value) => void methods.appendChild(list, value),
+    addAttribute: (list, name, value) => void native.xmlSet(list, nameKey(name, '@'), -1, String(value)),
+    // A list is its own iterator, as Axiom answers with one.
+    hasNext(list) {
+      return (passed.get(this) ?? 0) < native.xmlLength(list);
+    },
+    next(list) {
+      const at = passed.get(this) ?? 0;
+      if (at >= native.xmlLength(list)) throw new TypeError('there is no further element');
+      passed.set(this, at + 1);
+      return xml(native.xmlGet(list, String(at)));
+    },
+    // Whether a text stands for bytes is decided by the message type it leaves with.
+    setBinary: () => undefined,
+    setOptimize: () => undefined,
+    build: () => undefined,
   };
+  /** How many of its items a list has given by `next`. */
+  const passed = new WeakMap();
 
   const traps = {
     __proto__: null,
@@ -124,7 +148,7 @@
     apply(target, self, given) {
       const method = methods[target.key];
       if (target.owner === undefined || !method) throw new TypeError('XML has no method `' + target.key + '`');
-      return method(target.owner, ...given);
+      return method.call(self, target.owner, ...given);
     },
     construct() {
       throw new TypeError('XML is no constructor');
@@ -205,6 +229,12 @@
   }
   QName.prototype.toString = function () {
     return this.uri === '' ? this.localName : this.uri + '::' + this.localName;
+  };
+  QName.prototype.getLocalPart = function () {
+    return this.localName;
+  };
+  QName.prototype.getNamespaceURI = function () {
+    return this.uri;
   };
 
   // The message.

@@ -254,6 +254,27 @@ fn xml_is_used_as_in_e4x() {
         ("var x = <r><i><p>1</p></i></r>; (<a/> + x.i.(p == 1)).length()", "2"),
         ("JSON.stringify({x: mc.getPayloadXML().b[0]})", "{\"x\":\"x\"}"),
         ("mc.getEnvelope().getBody().getFirstElement().getLocalName()", "a"),
+        // Axiom, as scripts for Nashorn call it.
+        (
+            "var t = mc.getEnvelope().getBody().getFirstElement().getFirstElement().getFirstOMChild(); t.setBinary(true); t.getText()",
+            "x",
+        ),
+        (
+            "var all = '', i = mc.getPayloadXML().getChildElements(); while (i.hasNext()) all += i.next().getLocalName(); all",
+            "bbcname",
+        ),
+        (
+            "var all = '', i = mc.getPayloadXML().getChildrenWithName(new QName('b')); while (i.hasNext()) all += i.next().getText(); all",
+            "xy",
+        ),
+        (
+            "var x = <a xmlns='u'><b/></a>; x.getQName().getLocalPart() + x.getQName().getNamespaceURI() + x.getFirstElement().getParent().getNamespaceURI()",
+            "auu",
+        ),
+        (
+            "var x = <a/>; x.addAttribute('k', 'v', null); x.addChild(<b/>); x.toXMLString()",
+            "<a k=\"v\"><b/></a>",
+        ),
         ("mc.getPayloadXML().getElementsByTagName('n:c').item(0).getTextContent()", "z"),
     ] {
         let (before, last) = text.rsplit_once("; ").filter(|_| !text.starts_with('(')).unwrap_or(("", text));

@@ -54,8 +54,8 @@ impl DataSource {
         {
             if child.local() == "dataSourceProps" {
                 for property in child.children_named("property") {
-                    let name = property.attr("name").unwrap_or_default().trim();
-                    values.push((name.to_owned(), value(property, reading)));
+                    let name = property.attr("name").unwrap_or_default();
+                    values.push((option(name), value(property, reading)));
                 }
             } else {
                 values.push((child.local().to_owned(), value(child, reading)));
@@ -87,7 +87,7 @@ impl DataSource {
                 if let DeValue::Table(options) = value.get_ref() {
                     let options = options.iter().filter_map(|(key, value)| {
                         let key_value = Key { value: text_of(value.get_ref())?, span: at(value.span()) };
-                        Some((key.get_ref().to_string(), key_value))
+                        Some((option(key.get_ref()), key_value))
                     });
                     values.extend(options);
                     continue;
@@ -106,6 +106,12 @@ impl DataSource {
         }
         all
     }
+}
+
+/// The name of an option. Sources for distributed transactions have those of the driver behind `xaProperties.`.
+fn option(name: &str) -> String {
+    let name = name.trim();
+    name.strip_prefix("xaProperties.").unwrap_or(name).to_owned()
 }
 
 /// A text, or the secret alias in its place.

@@ -117,6 +117,15 @@ impl Expression {
         {
             return Ok(Some(Value::from(String::from_utf8_lossy(bytes).into_owned())));
         }
+        // So is a whole property, which need not be JSON then.
+        if let (JsonSource::Property(scope, name), JsonTemplate::Static(path)) = (source, template)
+            && path.is_root()
+        {
+            match scope.get(context, name) {
+                Some(Value::Json(_)) => {}
+                found => return Ok(found.map(|value| Value::from(value.to_string()))),
+            }
+        }
         let Some((root, path)) = self.json_subject(source, template, context)? else { return Ok(None) };
         match (path.json_eval_text(&root).map_err(|failure| self.fault(failure))?, source) {
             // In the payload that is no error.

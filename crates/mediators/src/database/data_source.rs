@@ -150,8 +150,19 @@ fn pool_of(
         return None;
     };
     let (user, password) = (value(&["username", "user"]), value(&["password"]));
-    let not_options =
-        ["url", "jdbcurl", "username", "user", "password", "driverclassname", "id", "description"];
+    let not_options = [
+        "url",
+        "jdbcurl",
+        "username",
+        "user",
+        "password",
+        "driverclassname",
+        "datasourceclassname",
+        "xadatasourceclassname",
+        "uniqueresourcename",
+        "id",
+        "description",
+    ];
     let mut written: Vec<(String, Key)> = source.values.clone();
     written.retain(|(name, _)| !not_options.contains(&&*name.to_ascii_lowercase()));
     let mut options = Options { query_timeout: compiler.services.settings.sql_timeout, ..Options::default() };
