@@ -30,7 +30,7 @@ pub fn within(
         let until: Instant = *until.get_or_init(|| Instant::now() + longest);
         let (url, tls, validators) = (url.to_owned(), Arc::clone(&tls), validators.clone());
         // A thread of its own: the caller may be inside of a runtime, which must not be blocked on.
-        let thread = std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().name("fetch".to_owned()).spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.map_err(|error| error.to_string())?;
             runtime.block_on(async {
@@ -40,6 +40,7 @@ pub fn within(
                 }
             })
         });
+        let thread = thread.map_err(|error| format!("no thread can be started: {error}"))?;
         let fetched = thread.join().unwrap_or_else(|_| Err("the request could not be made".to_owned()))?;
         fetched.ok_or_else(|| {
             flow::lock(&silent).insert(server);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use transport::{Client, ClientLimits, OutRequest, SendOptions, Target};
 
 use crate::units::Time;
@@ -57,6 +57,11 @@ pub struct HashiCorp {
     tls: Arc<TlsProfiles>,
     /// The token that signing in returned.
     signed_in: Mutex<Option<Secret>>,
+    /// Longest wait for one secret.
+    patience: Duration,
+    /// When it last did not answer in time. For as long as one waits for it, it is not asked again: a start that needs many secrets would wait
+    /// for each.
+    silent: Mutex<Option<Instant>>,
 }
 
 impl fmt::Debug for HashiCorp {
@@ -94,7 +99,8 @@ impl HashiCorp {
                 wrong("nobody asks: set `token`, `role_id` or `ldap_user`, or the environment variable VAULT_TOKEN")
             })?);
         }
-        Ok(HashiCorp { server, url, tls, signed_in: Mutex::default() })
+        let (signed_in, silent) = (Mutex::default(), Mutex::default());
+        Ok(HashiCorp { server, url, tls, signed_in, patience: PATIENCE, silent })
     }
 
     /// The token for requests; `anew`: the last one is no longer valid.
@@ -223,18 +229,22 @@ fn encoded(text: &str) -> String {
 
 impl Remote for HashiCorp {
     fn read(&self, namespace: Option<&str>, path: &str, field: &str) -> Result<String, String> {
+        if flow::lock(&self.silent).is_some_and(|since| since.elapsed() < self.patience) {
+            return Err("the vault has not answered before".to_owned());
+        }
         // A thread of its own: the caller may be inside of a runtime, which must not be blocked on.
         std::thread::scope(|scope| {
-            let asking = scope.spawn(|| {
+            let asking = std::thread::Builder::new().name("vault".to_owned()).spawn_scoped(scope, || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
                 let runtime = runtime.map_err(|error| error.to_string())?;
                 runtime.block_on(async {
-                    match tokio::time::timeout(PATIENCE, self.find(namespace, path, field)).await {
-                        Ok(found) => found,
-                        Err(_) => Err(format!("the vault has not answered within {} s", PATIENCE.as_secs())),
-                    }
+                    let found = tokio::time::timeout(self.patience, self.find(namespace, path, field)).await;
+                    *flow::lock(&self.silent) = found.is_err().then(Instant::now);
+                    let seconds = self.patience.as_secs_f64();
+                    found.unwrap_or_else(|_| Err(format!("the vault has not answered within {seconds} s")))
                 })
             });
+            let asking = asking.map_err(|error| format!("no thread can be started: {error}"))?;
             asking.join().unwrap_or_else(|_| Err("the vault could not be asked".to_owned()))
         })
     }
@@ -247,6 +257,22 @@ impl Remote for HashiCorp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_vault_that_does_not_answer_is_waited_for_once() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let settings = Server { address, token: Some("hvs.1".to_owned()), ..Server::default() };
+        let mut vault = HashiCorp::new(&settings, Arc::default()).unwrap();
+        vault.patience = Duration::from_millis(300);
+        assert!(vault.read(None, "secret/a", "b").unwrap_err().contains("within 0.3 s"));
+        vault.patience = Duration::from_secs(3600);
+        for _ in 0..3 {
+            assert!(vault.read(None, "secret/b", "b").unwrap_err().contains("has not answered before"));
+        }
+        listener.set_nonblocking(true).unwrap();
+        assert_eq!(std::iter::from_fn(|| listener.accept().ok()).count(), 1);
+    }
 
     #[test]
     fn settings_fit_together() {

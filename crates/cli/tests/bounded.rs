@@ -98,6 +98,61 @@ fn files_that_may_not_be_large() {
     assert_eq!(names, ["small"], "nothing is half there");
 }
 
+/// Without threads, what needs one is refused, with the message as it was.
+#[test]
+fn threads_that_there_are_none_of() {
+    let root = place("no-threads");
+    let out = root.join("out").display().to_string();
+    std::fs::write(root.join("items.csv"), "id,name\n1,nut\n").unwrap();
+    let faults = "<faultSequence><payloadFactory media-type='json'><format>{\"body\": \"$1\", \"why\": \"$2\"}</format><args><arg expression='//a'/>\
+         <arg expression=\"get-property('ERROR_MESSAGE')\"/></args></payloadFactory><property name='HTTP_SC' value='555' scope='axis2'/><respond/></faultSequence>";
+    crate::support::configure(
+        &root.join("synapse.xml"),
+        &format!(
+            "<proxy name='Script'><target><inSequence><script language='js'><![CDATA[java.lang.Thread.sleep(1);]]></script><respond/></inSequence>{faults}</target></proxy>\
+             <proxy name='File'><target><inSequence><call><endpoint><address uri='vfs:{out}'><suspendOnFailure><initialDuration>1</initialDuration></suspendOnFailure></address></endpoint></call><respond/></inSequence>{faults}</target></proxy>\
+             <proxy name='Database'><target><inSequence><dblookup><connection><pool><driver>org.postgresql.Driver</driver><url>jdbc:postgresql://localhost:1/x</url>\
+             <user>u</user><password>p</password></pool></connection><statement><sql>select 1</sql></statement></dblookup></inSequence></target></proxy>"
+        ),
+    );
+    let items = "<data name='Items'><config id='c'><property name='csv_datasource'>items.csv</property><property name='csv_hasheader'>true</property></config>\
+         <query id='q' useConfig='c'><result element='items' rowName='item'><element name='name' column='name'/></result></query>\
+         <resource path='items' method='GET'><call-query href='q'/></resource></data>";
+    std::fs::write(root.join("Items.dbs"), items).unwrap();
+    let open = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap()
+    };
+    open(&root.join("out"), 0o777);
+    let Some(mut bus) = Process::as_nobody(&root) else {
+        return println!("skipped: this user cannot start a process as another one");
+    };
+    let answers = |method: &str, path: &str| {
+        let (status, _, body) = ask(bus.http(), method, path, b"<a>x</a>").unwrap();
+        (status, String::from_utf8(body).unwrap())
+    };
+    let paths = [("POST", "/services/Script"), ("POST", "/services/File"), ("GET", "/services/Items/items")];
+    // A thread that idles would end after ten seconds; there is none yet.
+    bus.threads("1");
+    for (method, path) in paths {
+        let (status, body) = answers(method, path);
+        assert!(status == 555 || status == 503, "{path}: {status} {body}\n{}", bus.stderr());
+        assert!(body.contains("no more threads"), "{path}: {body}");
+        assert!(status == 503 || body.contains("\"body\": \"x\""), "{path}: the message is lost: {body}");
+    }
+    // The driver looks up the name on a thread.
+    assert_eq!(answers("POST", "/services/Database").0, 503, "{}", bus.stderr());
+    bus.says("no more threads", 1);
+    bus.threads("1000");
+    std::thread::sleep(Duration::from_millis(300));
+    for (method, path) in paths {
+        let (status, body) = answers(method, path);
+        assert_eq!(status, 200, "{path}: {body}\n{}", bus.stderr());
+    }
+    bus.signal("TERM");
+    assert_eq!(bus.wait(), Some(0));
+    assert!(!bus.stderr().contains("lost the message"), "{}", bus.stderr());
+}
+
 /// `ulimit -u`, `pids.max` of a container: nothing that needs a thread ends the process or stays behind.
 #[test]
 fn threads_that_are_bounded() {

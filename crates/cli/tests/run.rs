@@ -234,6 +234,8 @@ fn large_bodies_go_on_from_a_file() {
         proxy("Copied", &format!("{branch}<call>{to}</call><respond/>")),
         proxy("Returned", &format!("{branch}<respond/>")),
         proxy("Read", &format!("{branch}<log level='full'/><respond/>")),
+        proxy("Stored", "<store messageStore='M'/><respond/>"),
+        "<messageStore name='M'/>".to_owned(),
     ];
     let path = configuration("run-spill", &artifacts.concat());
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("run-spill");
@@ -256,6 +258,8 @@ fn large_bodies_go_on_from_a_file() {
         ("Copied", &large, 200),
         ("Returned", &large, 200),
         ("Read", &large, 413),
+        // What is in the file would not be in the store.
+        ("Stored", &large, 413),
         ("Copied", &huge, 413),
         ("Copied", &large, 200),
     ] {
@@ -266,6 +270,35 @@ fn large_bodies_go_on_from_a_file() {
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "files have no names");
     let bus = Process::run(&path, &spilling[..2]);
     assert_eq!(ask(bus.http(), "POST", "/services/Copied", &large).unwrap().0, 413);
+}
+
+/// Of a body in a file the cache knows nothing: no message gets the answer of another one.
+#[test]
+fn large_bodies_have_answers_of_their_own() {
+    let backend = Process::backend(&[]);
+    let cached = format!(
+        "<proxy name='Cached'><target><inSequence><property name='who' expression=\"get-property('transport','X-Who')\"/>\
+         <cache collector='false' timeout='60'><protocol type='HTTP'><methods>POST</methods></protocol></cache>\
+         <call><endpoint><address uri='http://{}/echo'/></endpoint></call>\
+         <payloadFactory media-type='text'><format>$1</format><args><arg expression=\"get-property('who')\"/></args></payloadFactory>\
+         <cache collector='true'/><respond/></inSequence></target></proxy>",
+        backend.http()
+    );
+    let spilling = ["--set", "limits.body=10k", "--set", "limits.spill=1m"];
+    let bus = Process::run(&configuration("run-cached", &cached), &spilling);
+    let body = |length: usize, inside: &str| format!("<a>{}</a>", inside.repeat(length)).into_bytes();
+    // A small body that is the same as before has the answer of before.
+    for (who, body, answer) in [
+        ("one", body(100, "x"), "one"),
+        ("two", body(100, "x"), "one"),
+        ("three", body(20_000, "x"), "three"),
+        ("four", body(20_000, "y"), "four"),
+    ] {
+        let mut stream = TcpStream::connect(bus.http()).unwrap();
+        let more = format!("Connection: close\r\nX-Who: {who}\r\n");
+        let (status, _, said) = exchange(&mut stream, "POST", "/services/Cached", &body, &more).unwrap();
+        assert_eq!((status, String::from_utf8(said).unwrap().as_str()), (200, answer), "{}", bus.stderr());
+    }
 }
 
 #[test]

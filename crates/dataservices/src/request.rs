@@ -118,7 +118,7 @@ pub(crate) fn read(service: &Service, context: &mut Context) -> Result<Result<As
     let ask = match context.payload.reading().kind {
         _ if context.payload.is_empty() => Ok(None),
         Kind::Form => {
-            let bytes = context.payload.bytes().cloned().unwrap_or_default();
+            let bytes = context.payload.whole()?;
             for (name, value) in message::form::pairs(&String::from_utf8_lossy(&bytes)) {
                 add(&mut outside, &message::form::decode(name), Some(value));
             }

@@ -3,6 +3,7 @@
 use crate::fault::{Trouble, code};
 use crate::plan::{Table, TableForm};
 use calamine::{Data, Reader, open_workbook_auto_from_rs};
+use flow::NotDone;
 use sql::{Columns, Row, Value};
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
@@ -11,7 +12,7 @@ use std::sync::Arc;
 /// The rows of a table, of at most `most` bytes.
 pub(crate) async fn rows(table: &Table, query: &str, most: usize) -> Result<Vec<Row>, Trouble> {
     let (table_read, query) = (table.clone(), query.to_owned());
-    let read = tokio::task::spawn_blocking(move || {
+    let read = flow::on_thread(move || {
         read(&table_read, most).map_err(|why| {
             let reader = match table_read.form {
                 TableForm::Lines(_) => "CSVQuery",
@@ -21,7 +22,10 @@ pub(crate) async fn rows(table: &Table, query: &str, most: usize) -> Result<Vec<
             Trouble::new(code::DATABASE, message)
         })
     });
-    read.await.unwrap_or_else(|error| Err(Trouble::new(code::UNKNOWN, error.to_string())))
+    read.await.unwrap_or_else(|why| {
+        let status = if why == NotDone::NoThread { 503 } else { 500 };
+        Err(Trouble { status, ..Trouble::new(code::UNKNOWN, why.to_string()) })
+    })
 }
 
 fn read(table: &Table, most: usize) -> Result<Vec<Row>, String> {

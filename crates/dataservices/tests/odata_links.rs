@@ -352,11 +352,16 @@ fn json_batches(tested: &Tested) {
         { "id": "c", "method": "GET", "url": "makers(1)", "dependsOn": ["a"] },
         { "id": "d", "method": "GET", "url": "http://else.where/makers(1)" },
         { "id": "e", "method": "DELETE", "url": "makers(50)/goods(51)" },
+        { "id": "f", "method": "GET", "url": "makers(1)", "dependsOn": ["g"] },
+        { "id": "h", "method": "GET", "url": "makers(1)", "dependsOn": ["e"] },
     ]);
     let (statuses, _) = run("", failing.clone());
     assert_eq!(statuses, [id("a", 424), id("b", 409)]);
     let (statuses, _) = run("continue-on-error", failing);
-    assert_eq!(statuses, [id("a", 424), id("b", 409), id("c", 424), id("d", 400), id("e", 204)]);
+    assert_eq!(
+        statuses,
+        [id("a", 424), id("b", 409), id("c", 424), id("d", 400), id("e", 204), id("f", 424), id("h", 200)]
+    );
     assert_eq!(read(tested, "/makers(60)").0, 404);
     assert_eq!(send(tested, "DELETE", "/makers(50)", &[], &json!({})).status, 204);
     for wrong in [
@@ -365,6 +370,9 @@ fn json_batches(tested: &Tested) {
         json!({ "requests": [1] }),
         json!({ "requests": [{ "id": "a" }] }),
         json!({ "requests": [{ "id": "a", "method": "GET", "url": "x" }, { "id": "a", "method": "GET", "url": "x" }] }),
+        json!({ "requests": [{ "id": "a", "method": "GET", "url": "makers", "dependsOn": ["a"] }] }),
+        json!({ "requests": [{ "id": "a", "method": "GET", "url": "makers", "dependsOn": ["b"] }, { "id": "b", "method": "GET", "url": "makers" }] }),
+        json!({ "requests": [{ "id": "a", "method": "GET", "url": "makers", "dependsOn": "b" }] }),
     ] {
         assert_eq!(batch(tested, "application/json", "", &wrong.to_string()).status, 400, "{wrong}");
     }

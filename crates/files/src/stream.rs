@@ -55,7 +55,7 @@ async fn read(file: File, most: usize) -> io::Result<(File, Vec<u8>)> {
         bytes.truncate(count);
         Ok((file, bytes))
     });
-    read.await.unwrap_or_else(|| Err(ErrorKind::Other.into()))
+    read.await.unwrap_or_else(|why| Err(why.into()))
 }
 
 impl BodyStream for FileBody {

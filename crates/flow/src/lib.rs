@@ -26,6 +26,7 @@ mod writing;
 mod wsdl;
 
 // What other crates see. Inside of this one each thing is imported from where it is.
+pub use ::files::places::{NotDone, on_thread};
 pub use compile::definition::{
     Attribute, Children, Compiled, DataServices, Definition, EndpointFactory, EventSources, OPERATION,
     Registry, Validation, Values,
@@ -43,7 +44,7 @@ pub use http::inbound;
 pub use http::respond::answer_status;
 pub use message::regex::{Pattern, Search};
 pub use runtime::context::{Context, Contexts};
-pub use runtime::fault::{Code, Fault};
+pub use runtime::fault::{Code, Fault, no_thread};
 pub use runtime::mediator::{
     Branch, BranchTarget, Entry, Flow, ListId, Mediator, Moves, Need, Parameter, Parts, Split, Step, Waiting,
 };

@@ -13,12 +13,12 @@ use config::Element;
 use diagnostics::{Diagnostic, Severity, Span};
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
-    KeyValue, Mediator, Moves, Need, Page, Step, Unsupported, Values,
+    KeyValue, Mediator, Moves, Need, NotDone, Page, Step, Unsupported, Values, lock, no_thread,
 };
 use host::set_body;
 use message::Value;
 use script::{Argument, Failure, Limits, Reads, Returned, Script};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// `<script language="js" [key="KEY" [function="f"]] [target="body|variable|none" [target-variable="v"]]>…</script>`
@@ -494,18 +494,31 @@ impl ScriptMediator {
             let why = format!("{MOST_SLEEPERS} scripts that may sleep run already");
             return Err(Fault { status: 503, ..Fault::new(why) });
         };
-        let (mut message, limits) = (context.take(), self.limits.clone());
+        // A place from which it is taken back where no thread takes it.
+        let (waiting, limits) = (Arc::new(Mutex::new(Some(context.take()))), self.limits.clone());
+        let taken = Arc::clone(&waiting);
         let cancel = meter::Cancel::default();
         let _ends = Ends(cancel.clone());
-        let ran = tokio::task::spawn_blocking(move || {
+        let ran = flow::on_thread(move || {
             let _place = place;
+            let mut message = lock(&taken).take()?;
             // The engine has its own time, in which it does not count what it has slept.
             let script = || run(&call.script, &mut message, &call.arguments, &limits);
             let (result, _) = meter::within(Duration::MAX, Some(&cancel), script);
-            (message, call, result)
+            Some((message, call, result))
         });
-        let (message, call, result) =
-            ran.await.map_err(|_| Fault::new("the script engine has lost the message"))?;
+        let (message, call, result) = match ran.await {
+            Ok(Some(ran)) => ran,
+            Err(NotDone::NoThread) => {
+                if let Some(message) = lock(&waiting).take() {
+                    context.put(message);
+                }
+                return Err(no_thread());
+            }
+            Ok(None) | Err(NotDone::Panicked) => {
+                return Err(Fault::new("the script engine has lost the message"));
+            }
+        };
         context.put(message);
         self.accept(result?, &call, context)
     }

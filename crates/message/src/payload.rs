@@ -62,6 +62,13 @@ enum Raw {
     Consumed,
 }
 
+/// The error for what needs all of a body that is in a file.
+fn too_large_to_read(spilled: &Spilled) -> PayloadError {
+    let message =
+        format!("the body of {} bytes is too large to be read: it can only be passed on", spilled.len());
+    PayloadError::TooLarge { message }
+}
+
 /// See the module.
 pub struct Payload {
     raw: Raw,
@@ -274,6 +281,18 @@ impl Payload {
         match &self.raw {
             Raw::Bytes(bytes) if !self.changed => Some(bytes),
             _ => None,
+        }
+    }
+
+    /// The bytes that arrived, for what needs all of them; none where there is no entity.
+    ///
+    /// # Errors
+    /// They are too many to be held, and are in a file.
+    pub fn whole(&self) -> Result<Bytes, PayloadError> {
+        match &self.raw {
+            Raw::Bytes(bytes) if !self.changed => Ok(bytes.clone()),
+            Raw::Spilled(spilled) if !self.changed => Err(too_large_to_read(spilled)),
+            _ => Ok(Bytes::new()),
         }
     }
 

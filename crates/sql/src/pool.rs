@@ -7,6 +7,7 @@ use crate::source::{Options, Source};
 use crate::statement::Statement;
 use crate::url::{Dialect, Target};
 use crate::value::Row;
+use files::places::begin;
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::pin;
@@ -425,7 +426,11 @@ impl Pool {
         // The others are ended by whoever ends the first one.
         if ending.len() == 1 {
             let pool = Arc::clone(self);
-            runtime.clone().spawn_blocking(move || runtime.block_on(pool.end_all()));
+            drop(ending);
+            if begin(move || runtime.block_on(pool.end_all())).is_err() {
+                lock(&self.ending).clear();
+                tracing::debug!(target: "busbar::sql", "data source {}: statements that were given up may run on: the system gives the process no more threads", self.name);
+            }
         }
     }
 

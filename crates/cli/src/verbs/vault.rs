@@ -1,11 +1,16 @@
 //! `busbar vault`: keeps secrets in an encrypted file.
 
 use flow::vault::{LARGEST, Sealed};
-use std::fs;
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File, Metadata, Permissions, TryLockError};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a change waits for others of the same vault.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Keeps secrets in an encrypted file, which the setting `vault.file` names.
 ///
@@ -30,7 +35,7 @@ enum Command {
     /// Forgets a secret.
     Remove(Entry),
     /// Encrypts the vault with another password: that of BUSBAR_VAULT_NEW_PASSWORD, else the first line of `--new-password-file`.
-    Password(Change),
+    Password(Passwords),
 }
 
 #[derive(clap::Args)]
@@ -51,7 +56,7 @@ struct Entry {
 }
 
 #[derive(clap::Args)]
-struct Change {
+struct Passwords {
     #[command(flatten)]
     place: Place,
     /// A file whose first line is the new password.
@@ -67,7 +72,7 @@ pub fn run(args: Args) -> ExitCode {
         Command::List(place) => list(place),
         Command::Get(entry) => get(entry),
         Command::Remove(entry) => remove(entry),
-        Command::Password(change) => change_password(change),
+        Command::Password(passwords) => change_password(passwords),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -80,17 +85,25 @@ pub fn run(args: Args) -> ExitCode {
 
 fn create(place: &Place) -> Result<(), String> {
     let sealed = Sealed::default().seal(&password(place)?)?;
-    let failed = |error: std::io::Error| failed("write", &place.file, &error);
-    let mut open = fs::OpenOptions::new();
-    let mut file = open.write(true).create_new(true).mode(0o600).open(&place.file).map_err(failed)?;
-    file.write_all(&sealed).and_then(|()| file.sync_all()).map_err(failed)
+    let failed = |error: io::Error| failed("write", &place.file, &error);
+    let mut file = new_file(&place.file).map_err(failed)?;
+    let written = file.write_all(&sealed).and_then(|()| file.sync_all());
+    if written.is_err() {
+        // Half a vault would be in the way of the next attempt.
+        let _ = fs::remove_file(&place.file);
+    }
+    written.map_err(failed)
+}
+
+/// A file that only its owner can read, and that was not there.
+fn new_file(path: &Path) -> io::Result<File> {
+    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
 fn set(entry: &Entry) -> Result<(), String> {
     let password = password(&entry.place)?;
-    let mut sealed = open(&entry.place, &password)?;
     let mut secret = flow::vault::Secret::default();
-    let mut input = std::io::stdin().lock().take(LARGEST);
+    let mut input = io::stdin().lock().take(LARGEST);
     input.read_to_string(&mut secret).map_err(|_| "the secret is not text".to_owned())?;
     let end =
         secret.strip_suffix('\n').map_or(secret.len(), |rest| rest.strip_suffix('\r').unwrap_or(rest).len());
@@ -98,8 +111,9 @@ fn set(entry: &Entry) -> Result<(), String> {
     if secret.is_empty() {
         return Err("no secret came from standard input".to_owned());
     }
-    sealed.set(&entry.alias, secret)?;
-    save(&entry.place.file, &sealed, &password)
+    let mut change = Change::begin(&entry.place.file, &password)?;
+    change.sealed.set(&entry.alias, secret)?;
+    change.save(&password)
 }
 
 fn list(place: &Place) -> Result<(), String> {
@@ -115,25 +129,25 @@ fn get(entry: &Entry) -> Result<(), String> {
 
 fn remove(entry: &Entry) -> Result<(), String> {
     let password = password(&entry.place)?;
-    let mut sealed = open(&entry.place, &password)?;
-    if !sealed.remove(&entry.alias) {
+    let mut change = Change::begin(&entry.place.file, &password)?;
+    if !change.sealed.remove(&entry.alias) {
         return Err(none(&entry.alias));
     }
-    save(&entry.place.file, &sealed, &password)
+    change.save(&password)
 }
 
-fn change_password(change: &Change) -> Result<(), String> {
-    let sealed = open(&change.place, &password(&change.place)?)?;
-    let new = flow::vault::password("BUSBAR_VAULT_NEW_PASSWORD", change.new_password_file.as_deref())?
+fn change_password(passwords: &Passwords) -> Result<(), String> {
+    let change = Change::begin(&passwords.place.file, &password(&passwords.place)?)?;
+    let new = flow::vault::password("BUSBAR_VAULT_NEW_PASSWORD", passwords.new_password_file.as_deref())?
         .ok_or("there is no new password: set BUSBAR_VAULT_NEW_PASSWORD, or name a file with --new-password-file")?;
-    save(&change.place.file, &sealed, &new)
+    change.save(&new)
 }
 
 fn none(alias: &str) -> String {
     format!("there is no secret {}", alias.escape_debug())
 }
 
-fn failed(action: &str, path: &Path, error: &std::io::Error) -> String {
+fn failed(action: &str, path: &Path, error: &io::Error) -> String {
     format!("cannot {action} {}: {}", path.display(), diagnostics::io_reason(error))
 }
 
@@ -145,31 +159,87 @@ fn password(place: &Place) -> Result<flow::vault::Secret, String> {
 }
 
 fn open(place: &Place, password: &str) -> Result<Sealed, String> {
-    let bytes = config::read_file(&place.file)
-        .map_err(|error| format!("cannot read {}: {error}", place.file.display()))?;
-    Sealed::open(&bytes, password).map_err(|why| format!("{}: {why}", place.file.display()))
+    read(&place.file, password)
 }
 
-/// Puts a vault in the place of the one before, in one step.
-fn save(path: &Path, vault: &Sealed, password: &str) -> Result<(), String> {
-    let sealed = vault.seal(password)?;
-    let beside = path.with_extension(format!("new-{}", std::process::id()));
-    let failed = |error: std::io::Error| failed("write", path, &error);
-    let mut open = fs::OpenOptions::new();
-    let written = open
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&beside)
-        .and_then(|mut file| file.write_all(&sealed).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
+fn read(path: &Path, password: &str) -> Result<Sealed, String> {
+    let bytes =
+        config::read_file(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    Sealed::open(&bytes, password).map_err(|why| format!("{}: {why}", path.display()))
+}
+
+/// A vault that is changed: no other command changes it meanwhile.
+struct Change {
+    path: PathBuf,
+    sealed: Sealed,
+    before: Metadata,
+    /// Locked until it is dropped.
+    _locked: File,
+}
+
+impl Change {
+    fn begin(path: &Path, password: &str) -> Result<Change, String> {
+        let unreadable = |error: io::Error| failed("read", path, &error);
+        // The vault itself, and not a link to it, gets another content.
+        let path = fs::canonicalize(path).map_err(unreadable)?;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let file = File::open(&path).map_err(unreadable)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                // Where files cannot be locked, the last change counts.
+                Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
+                Err(TryLockError::Error(error)) => return Err(failed("lock", &path, &error)),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                    thread::sleep(Duration::from_millis(20));
+                    continue;
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(format!("{} is being changed by another command", path.display()));
+                }
+            }
+            let before = file.metadata().map_err(unreadable)?;
+            let now = fs::metadata(&path).map_err(unreadable)?;
+            // A change that was waited for has put another file in its place.
+            if (before.dev(), before.ino()) == (now.dev(), now.ino()) {
+                let sealed = read(&path, password)?;
+                return Ok(Change { path, sealed, before, _locked: file });
+            }
+        }
     }
-    written.map_err(failed)
+
+    /// Puts the vault in the place of the one before, in one step.
+    fn save(&self, password: &str) -> Result<(), String> {
+        let sealed = self.sealed.seal(password)?;
+        let beside = self.path.with_extension(format!("new-{}", std::process::id()));
+        let written = new_file(&beside)
+            .and_then(|mut file| {
+                file.write_all(&sealed)?;
+                self.give_access(&file)?;
+                file.sync_all()
+            })
+            .and_then(|()| fs::rename(&beside, &self.path));
+        if written.is_err() {
+            let _ = fs::remove_file(&beside);
+        }
+        written.map_err(|error| failed("write", &self.path, &error))
+    }
+
+    /// Lets those read a file who could read the vault before.
+    fn give_access(&self, file: &File) -> io::Result<()> {
+        let (user, group) = (self.before.uid(), self.before.gid());
+        // A user may not be allowed to give a file to others.
+        if fchown(file, Some(user), Some(group)).is_err() {
+            let _ = fchown(file, None, Some(group));
+        }
+        // What the group may do holds for no other one.
+        let is_same = file.metadata()?.gid() == group;
+        let mode = self.before.mode() & if is_same { 0o777 } else { 0o707 };
+        file.set_permissions(Permissions::from_mode(mode))
+    }
 }
 
 fn print(text: &str) -> Result<(), String> {
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| diagnostics::io_reason(&error))
 }

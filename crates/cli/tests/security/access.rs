@@ -316,6 +316,28 @@ fn keys_users_and_signatures_let_in() {
     }
 }
 
+/// A signature is checked against the body also where a body that is too large for the memory would go to a file.
+#[test]
+fn a_signature_of_nothing_fits_no_large_body() {
+    let settings =
+        "[access.hooks.signature]\nsecrets = ['shared secret']\n[limits]\nbody = '64k'\nspill = '1m'\n";
+    let hook = "<proxy name='Hook' transports='http'><target><inSequence><respond/></inSequence></target><parameter name='accessProfile'>hooks</parameter></proxy>";
+    let bus = Process::run(&directory("spilled", hook, settings), &[]);
+    let scheme = Scheme::new(vec![b"shared secret".to_vec()]).unwrap();
+    let large = format!("<order>{}</order>", "x".repeat(100 << 10));
+    for (signed, body, status) in [
+        ("", "", 200),
+        ("<a/>", "<a/>", 200),
+        ("", large.as_str(), 413),
+        (large.as_str(), large.as_str(), 413),
+    ] {
+        let headers = scheme.sign(signed.as_bytes(), "", 0);
+        let fields: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let response = ask(&bus, "POST", "/services/Hook", &fields, body);
+        assert_eq!(response.status, status, "{} bytes: {}\n{}", body.len(), response.body, bus.stderr());
+    }
+}
+
 /// A reload takes the keys of a file even if nothing else has changed.
 #[test]
 fn a_set_of_keys_is_read_again() {

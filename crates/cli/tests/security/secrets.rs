@@ -79,6 +79,41 @@ fn a_vault_is_kept_by_its_commands() {
     assert_eq!(names.len(), 2, "{names:?}");
 }
 
+/// A vault that several change at once, that a group may read, that is reached by a link, and that finds no room.
+#[test]
+fn no_change_of_a_vault_is_lost() {
+    use std::os::unix::fs::PermissionsExt;
+    let root = folder("changes");
+    let (vault_file, link) = (root.join("secrets.vault"), root.join("link.vault"));
+    let (file, link) = (vault_file.to_str().unwrap(), link.to_str().unwrap());
+    let run =
+        |arguments: &[&str], input: &str| vault(arguments, &[("BUSBAR_VAULT_PASSWORD", PASSWORD)], input);
+    // No file may have a byte.
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" vault create \"$1\"";
+    let full = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_busbar"), file])
+        .env("BUSBAR_VAULT_PASSWORD", PASSWORD)
+        .output()
+        .unwrap();
+    assert!(!full.status.success() && !vault_file.exists(), "{full:?}");
+    assert_eq!(run(&["create", file], "").0, 0);
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o640)).unwrap();
+    std::os::unix::fs::symlink(file, link).unwrap();
+    let names: Vec<String> = (0..8).map(|number| format!("s{number}")).collect();
+    std::thread::scope(|scope| {
+        for name in &names {
+            let place = if name.ends_with('3') { link } else { file };
+            scope.spawn(move || {
+                assert_eq!(run(&["set", place, name], name), (0, String::new(), String::new()))
+            });
+        }
+    });
+    assert_eq!(run(&["list", file], "").1, names.join("\n") + "\n");
+    assert!(std::fs::symlink_metadata(link).unwrap().is_symlink());
+    assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(std::fs::read_dir(&root).unwrap().count(), 2);
+}
+
 /// What nobody may see, in each place where a secret may be: settings, artifacts, the vault, what a client shows.
 const SETTINGS: &str = r#"
 [http.users]

@@ -1,9 +1,8 @@
 //! Runs jobs on threads for blocking work.
 
 use super::{Connection, Failure, Files, Job, JobResult, Reason};
-use crate::blocking::{NotDone, no_thread, on_thread};
 use files::places::{self, MOST};
-use flow::{Context, Fault};
+use flow::{Context, Fault, NotDone, no_thread, on_thread};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use files::partial::{Existing, Partial};
 use files::places;
 use files::stream::FileBody;
-use flow::{Context, Fault, lock};
+use flow::{Context, Fault, NotDone, lock, no_thread};
 use message::{Body, MediaType, PayloadError};
 use std::fs::{self, File};
 use std::io::Write;
@@ -133,8 +133,9 @@ fn goes_as_it_came(context: &Context) -> bool {
 /// Runs blocking work on another thread.
 async fn in_turn<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
     match tokio::time::timeout(LONGEST_WAIT, places::run(job)).await {
-        Ok(Some(done)) => Ok(done),
-        Ok(None) => Err(Failure::new(Reason::Operation, "writing panicked")),
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(NotDone::NoThread)) => Err(no_thread().into()),
+        Ok(Err(NotDone::Panicked)) => Err(Failure::new(Reason::Operation, "writing panicked")),
         Err(_) => {
             let why = format!("too busy: no file operation ended within {} s", LONGEST_WAIT.as_secs());
             Err(Fault { status: 503, ..Fault::new(why) }.into())

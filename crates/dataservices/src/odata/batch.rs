@@ -32,6 +32,8 @@ pub(super) struct Batch<'a> {
 struct Step {
     requests: Vec<Single>,
     is_set: bool,
+    /// Its name where it is an atomicityGroup.
+    group: Option<String>,
 }
 
 #[derive(Default)]
@@ -127,7 +129,7 @@ impl<'a> Batch<'a> {
             }
             all.push(done);
             if is_lost {
-                lost.extend(step.requests.iter().filter_map(|one| one.id.clone()));
+                lost.extend(step.requests.iter().filter_map(|one| one.id.clone()).chain(step.group.clone()));
                 if !self.goes_on {
                     break;
                 }
@@ -277,7 +279,7 @@ fn of_parts(body: &Bytes, content_type: &str) -> Result<Vec<Step>, Trouble> {
         count += singles.len();
         too_many(count)?;
         let requests = singles.iter().map(single).collect::<Result<Vec<_>, Trouble>>()?;
-        steps.push(Step { requests, is_set });
+        steps.push(Step { requests, is_set, group: None });
     }
     Ok(steps)
 }
@@ -325,6 +327,17 @@ fn single(part: &Part) -> Result<Single, Trouble> {
     })
 }
 
+/// The ids of requests and names of groups that a request depends on.
+fn dependencies(member: Option<Json>) -> Result<Vec<String>, Trouble> {
+    let is_wrong = || wrong("`dependsOn` is not a list of ids");
+    let all = match member {
+        None | Some(Json::Null) => return Ok(Vec::new()),
+        Some(Json::Array(all)) => all,
+        Some(_) => return Err(is_wrong()),
+    };
+    all.into_iter().map(|id| id.as_str().map(str::to_owned).ok_or_else(is_wrong)).collect()
+}
+
 /// The requests of a JSON body.
 fn of_json(body: Json) -> Result<Vec<Step>, Trouble> {
     let Json::Object(mut body) = body else { return Err(wrong("the batch is not a JSON object")) };
@@ -332,7 +345,7 @@ fn of_json(body: Json) -> Result<Vec<Step>, Trouble> {
         return Err(wrong("the batch has no array `requests`"));
     };
     too_many(requests.len())?;
-    let mut steps: Vec<(Option<String>, Step)> = Vec::new();
+    let mut steps: Vec<Step> = Vec::new();
     let mut ids: Vec<String> = Vec::new();
     for request in requests {
         let Json::Object(mut request) = request else { return Err(wrong("a request is not a JSON object")) };
@@ -352,12 +365,16 @@ fn of_json(body: Json) -> Result<Vec<Step>, Trouble> {
         };
         let headers =
             headers.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())));
-        let depends = match request.remove("dependsOn") {
-            Some(Json::Array(all)) => {
-                all.into_iter().filter_map(|id| id.as_str().map(str::to_owned)).collect()
+        let mut depends = Vec::new();
+        for name in dependencies(request.remove("dependsOn"))? {
+            // Whatever comes later cannot be waited for, nor can a request wait for itself.
+            let is_group =
+                group.as_ref() != Some(&name) && steps.iter().any(|step| step.group.as_ref() == Some(&name));
+            if !ids.contains(&name) && !is_group {
+                return Err(wrong(format!("no request or group {name} is before {id}, which depends on it")));
             }
-            _ => Vec::new(),
-        };
+            depends.push(name);
+        }
         let single = Single {
             id: Some(id.clone()),
             method: needed(&request, "method")?.to_ascii_uppercase(),
@@ -367,18 +384,18 @@ fn of_json(body: Json) -> Result<Vec<Step>, Trouble> {
             depends,
         };
         ids.push(id);
-        match steps.last_mut().filter(|(last, _)| group.is_some() && *last == group) {
-            Some((_, step)) => step.requests.push(single),
+        match steps.last_mut().filter(|last| group.is_some() && last.group == group) {
+            Some(step) => step.requests.push(single),
             None => {
-                if group.is_some() && steps.iter().any(|(other, _)| *other == group) {
+                if group.is_some() && steps.iter().any(|other| other.group == group) {
                     return Err(wrong("the requests of an atomicityGroup do not follow each other"));
                 }
-                let is_set = group.is_some();
-                steps.push((group, Step { requests: vec![single], is_set }));
+                let step = Step { requests: vec![single], is_set: group.is_some(), group };
+                steps.push(step);
             }
         }
     }
-    Ok(steps.into_iter().map(|(_, step)| step).collect())
+    Ok(steps)
 }
 
 fn bytes(reply: &Reply) -> &[u8] {

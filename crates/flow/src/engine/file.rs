@@ -6,10 +6,11 @@
 use crate::runtime::context::Context;
 use bytes::{Buf, Bytes};
 use expression::{DatePattern, Moment};
+use files::Error;
 use files::address::{Address, Wrong, not_here};
 use files::claim::{self, Claim, Locking, Release, Turn};
 use files::partial::{Existing, Partial, is_partial};
-use files::{Error, places};
+use files::places::{self, NotDone};
 use message::{Body, BodyError, Headers, Kind, MediaType};
 use meter::Cancel;
 use std::fs::{self, File, OpenOptions};
@@ -312,9 +313,9 @@ pub(crate) async fn write(
     // A job whose flow is gone ends when it next looks at this flag.
     let ends = Ends(Cancel::default());
     let cancel = ends.0.clone();
-    let panicked = || Error::io(Path::new(""), io::Error::other("writing panicked"));
+    let not_done = |why: NotDone| Error::io(Path::new(""), why.into());
     let begun = places::run(move || Sink::begin(&writing, &name, modified, &cancel)).await;
-    let mut sink = match begun.unwrap_or_else(|| Err(panicked())) {
+    let mut sink = match begun.unwrap_or_else(|why| Err(not_done(why))) {
         Ok(sink) => sink,
         Err(error) => return Err(Failed::File(error, Some(body))),
     };
@@ -340,7 +341,7 @@ pub(crate) async fn write(
             }
             Ok(Some(sink))
         });
-        match ran.await.unwrap_or_else(|| Err(panicked())) {
+        match ran.await.unwrap_or_else(|why| Err(not_done(why))) {
             Ok(Some(next)) => sink = next,
             Ok(None) => return Ok(()),
             Err(error) => return Err(Failed::File(error, None)),

@@ -56,7 +56,10 @@ pub(super) async fn take(
     if let Err(fault) = context.receive_body().await {
         return text(fault.status, format!("{}\n", fault.message));
     }
-    let body = context.payload.bytes().cloned().unwrap_or_default();
+    let body = match context.payload.whole() {
+        Ok(body) => body,
+        Err(error) => return text(413, format!("{error}\n")),
+    };
     if let Err(fault) = addressing::read(&mut context).await {
         return refused(&context.inbound, &fault.message);
     }

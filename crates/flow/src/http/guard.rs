@@ -5,6 +5,7 @@
 
 use crate::runtime::authority::received;
 use crate::runtime::context::Context;
+use crate::runtime::fault::Fault;
 use crate::runtime::guard::{Directory, Guard, Introspection, KeySource, Profile, Remote, Tokens};
 use crate::runtime::services::Services;
 use crate::state::lock;
@@ -14,7 +15,7 @@ use authentication::{Caller, introspection, sha256};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use message::{Headers, Method, Value, Version};
+use message::{Headers, Method, PayloadLimits, Value, Version};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -333,7 +334,10 @@ async fn signature(
     scheme: &authentication::signature::Scheme,
     context: &mut Context,
 ) -> Result<Caller, Refused> {
-    if let Err(fault) = context.receive_body().await {
+    // Whole and in memory: of a body in a file nothing could be checked.
+    let limits = PayloadLimits { spill: None, ..context.services.limits.clone() };
+    if let Err(error) = context.payload.buffer(&limits).await {
+        let fault = Fault::from(error);
         let status = if (400..500).contains(&fault.status) { fault.status } else { 400 };
         return Err(Refused::Body(status, fault.message));
     }
@@ -341,7 +345,10 @@ async fn signature(
     for name in names.into_iter().flatten() {
         single(&context.headers, name)?;
     }
-    let body = context.payload.bytes().cloned().unwrap_or_default();
+    if context.payload.is_changed() {
+        return Err(Refused::Invalid("its body is not there as it came".to_owned()));
+    }
+    let body = context.payload.whole().map_err(|error| Refused::Body(413, error.to_string()))?;
     let now = seconds(&context.services);
     let header = |name: &str| context.headers.get(name);
     scheme.verify(&header, &body, now).map_err(Refused::Invalid)?;

@@ -1,6 +1,7 @@
 //! Faults: what goes wrong in a flow, as the fault sequence and the log see it.
 
 use diagnostics::Span;
+use files::places::NotDone;
 use message::PayloadError;
 use std::fmt;
 use std::time::Duration;
@@ -92,6 +93,11 @@ pub struct Fault {
     pub status: u16,
     /// Seconds until the endpoint may be asked again; 0: that is not known.
     pub ready_in: u16,
+}
+
+/// The fault where the system has no thread for an operation.
+pub fn no_thread() -> Fault {
+    Fault { status: 503, ..Fault::new(NotDone::NoThread.to_string()) }
 }
 
 impl Fault {

@@ -188,7 +188,8 @@ impl Runner {
     /// Looks at the directory once, and takes its files.
     async fn look(&mut self, work: &Work) -> Ended {
         let source = Arc::clone(&work.source);
-        places::run(move || records::refresh(&source)).await;
+        // Without a thread for it, they are those of before.
+        let _ = places::run(move || records::refresh(&source)).await;
         let (mut skipped, mut taken, mut after) = (Skipped::default(), 0_u64, None::<FileEntry>);
         let mut parallel = JoinSet::new();
         let ended = 'look: loop {
@@ -232,12 +233,13 @@ impl Runner {
                 let source = Arc::clone(&now.source);
                 let taking = places::run(move || taking::take(&source, path, size));
                 let taken_file = match taking.await {
-                    Some(ClaimOutcome::File(taken_file)) => taken_file,
-                    Some(ClaimOutcome::Skipped(why)) => {
+                    Ok(ClaimOutcome::File(taken_file)) => taken_file,
+                    Ok(ClaimOutcome::Skipped(why)) => {
                         why.count(&mut skipped);
                         continue;
                     }
-                    None => continue,
+                    // It is taken when the directory is looked at again.
+                    Err(_) => continue,
                 };
                 let Some(admitted) = self.room(&now).await else { break 'look Ended::Broken };
                 taken += 1;
@@ -323,7 +325,7 @@ impl Runner {
                 false => listed,
             }
         });
-        listed.await.unwrap_or_else(|| Err(ErrorKind::Other.into()))
+        listed.await.unwrap_or_else(|why| Err(why.into()))
     }
 
     /// The directory cannot be looked at: the log says so once.
@@ -401,7 +403,7 @@ impl Work {
                     "{} is released: {why}",
                     at.path.display()
                 );
-                places::run(move || drop(claim)).await;
+                let _ = places::run_surely(move || drop(claim)).await;
                 return;
             }
             Some((why, _)) => Some(why),
@@ -431,11 +433,12 @@ impl Work {
             );
         }
         let place = self.plan.place(source.span);
-        places::run(move || {
+        // Otherwise the file would come again.
+        let acted = places::run_surely(move || {
             after::act(&source, &at, &action, &place);
             drop(claim);
-        })
-        .await;
+        });
+        let _ = acted.await;
         drop(running);
     }
 }

@@ -77,7 +77,7 @@ impl Context {
     pub fn freeze(&mut self) -> Result<(Bytes, bool), Fault> {
         let form = explicit_form(self);
         if form.is_none() && !self.payload.is_changed() {
-            let bytes = self.payload.bytes().cloned().unwrap_or_default();
+            let bytes = self.payload.whole()?;
             let bytes = if self.payload.is_uncoded() { coded(self, bytes) } else { bytes };
             return Ok((bytes, self.payload.reading().rest));
         }

@@ -1,6 +1,6 @@
 //! The views of a payload, made when a step first needs them: the envelope of XML, and the JSON value.
 
-use super::{JsonView, Payload, PayloadError, PayloadLimits, Raw, malformed};
+use super::{JsonView, Payload, PayloadError, PayloadLimits, Raw, malformed, too_large_to_read};
 use crate::envelope::{Envelope, PAYLOAD, SoapVersion, copy_out};
 use crate::media::Kind;
 use crate::memory::{self, Held};
@@ -239,13 +239,7 @@ impl Payload {
     fn decoded_bytes(&self, limit: usize) -> Result<Bytes, PayloadError> {
         match &self.raw {
             Raw::Bytes(bytes) => self.reading.coding.decode(bytes, limit),
-            Raw::Spilled(spilled) => {
-                let message = format!(
-                    "the body of {} bytes is too large to be read: it can only be passed on",
-                    spilled.len()
-                );
-                Err(PayloadError::TooLarge { message })
-            }
+            Raw::Spilled(spilled) => Err(too_large_to_read(spilled)),
             _ => Ok(Bytes::new()),
         }
     }

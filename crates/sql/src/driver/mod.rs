@@ -13,8 +13,11 @@ use crate::source::Source;
 use crate::statement::Statement;
 use crate::url::Dialect;
 use crate::value::{Columns, Row, Value};
+use files::places::on_thread_surely;
 use sqlx::Column;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -94,8 +97,8 @@ impl<'a> Handing<'a> {
             Some(error) => Err(error),
             None if size < LARGE => values(&row),
             None => {
-                let read = tokio::task::spawn_blocking(move || values(&row)).await;
-                read.unwrap_or_else(|error| Err(Error::new(Reason::Interrupted, error.to_string())))
+                let read = on_thread_surely(move || values(&row)).await;
+                read.unwrap_or_else(|why| Err(Error::new(Reason::Interrupted, why.to_string())))
             }
         };
         self.hand(columns, values).await;
@@ -158,6 +161,19 @@ pub(crate) enum Connection {
 impl Connection {
     /// Opens a connection and sets it up: time zone, isolation, `initSQL`.
     pub async fn open(source: &Source) -> Result<Connection, Error> {
+        let mut opening = pin!(Connection::set_up(source));
+        // Drivers look up names on a thread of the runtime, which panics where the system has none.
+        poll_fn(|cx| {
+            let polled = catch_unwind(AssertUnwindSafe(|| opening.as_mut().poll(cx)));
+            polled.unwrap_or_else(|panic| {
+                let text = panic.downcast_ref::<String>().map_or("no connection can be made", String::as_str);
+                Poll::Ready(Err(Error::new(Reason::Unavailable, format!("the driver panicked: {text}"))))
+            })
+        })
+        .await
+    }
+
+    async fn set_up(source: &Source) -> Result<Connection, Error> {
         let mut connection = match source.target.dialect {
             Dialect::Postgres => Connection::Postgres(Box::new(postgres::Session::open(source).await?)),
             Dialect::MySql => Connection::MySql(Box::new(mysql::Session::open(source).await?)),
