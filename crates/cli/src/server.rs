@@ -2,12 +2,18 @@
 //! one version. What becomes of each key, and what cannot be read, is reported by [`crate::server_settings::report`].
 
 use crate::server_settings::{
-    FILES, SYSTEM, directories, flatten, is_filled_in, is_honoured, is_toml, read, translation, tunable,
+    BIND_ADDRESS, FILES, LARGEST_BY_DEFAULT, OFFSET, PORT, SECURED_PORT, SYSTEM, directories, flatten, is_filled_in, is_honoured, is_toml, read, translation, tunable,
 };
 use message::Kind;
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use xml::Document;
+
+/// The ports of a WSO2 server before its offset.
+const HTTP: i64 = 8280;
+const HTTPS: i64 = 8243;
+const MANAGEMENT: i64 = 9154;
 
 /// The settings of a server.
 pub struct Server {
@@ -73,7 +79,13 @@ impl Server {
             let is_given = !key.of_toml || !key.value.as_str().is_some_and(is_filled_in);
             (is_given && is_honoured(name)).then(|| (name.to_owned(), key.value.clone()))
         };
-        self.keys().filter_map(setting).collect()
+        let mut found: toml::Table = self.keys().filter_map(setting).collect();
+        // The property has no bound of its own, the key has one.
+        let is_checked = |key: &Key| key.of_toml && tunable(&key.name) == "message.size.validation.enabled";
+        if self.keys().any(is_checked) {
+            found.entry("valid.max.message.size.in.bytes").or_insert(LARGEST_BY_DEFAULT.into());
+        }
+        found
     }
 
     /// What is for `[http]`, by its names here; that of `deployment.toml` last.
@@ -84,6 +96,59 @@ impl Server {
             Some(((*name).to_owned(), translate(&key.value)?))
         };
         given.filter_map(setting).collect()
+    }
+
+    /// Where `deployment.toml` lets the bus listen, by the names of `[listen]`; nothing where it does not say. `secured`: there is a
+    /// certificate for https.
+    ///
+    /// # Errors
+    /// A port or an address that is none.
+    pub fn listen(&self, secured: bool) -> Result<toml::Table, String> {
+        let given = |name: &str| {
+            let mut keys = self.keys().filter(|key| key.of_toml && key.name == name);
+            keys.find_map(|key| {
+                let text = key.value.as_str().map_or_else(|| key.value.to_string(), str::to_owned);
+                (!is_filled_in(&text)).then(|| text.trim().to_owned())
+            })
+        };
+        let number = |name: &str| match given(name) {
+            None => Ok(None),
+            Some(text) => text
+                .parse::<i64>()
+                .map(Some)
+                .map_err(|_| format!("deployment.toml: `{name}`: `{text}`: expected a number")),
+        };
+        let host = match given(BIND_ADDRESS).as_deref() {
+            None | Some("localhost") => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Some(text) => text.parse().map_err(|_| {
+                format!("deployment.toml: `{BIND_ADDRESS}`: `{text}`: expected an IP address")
+            })?,
+        };
+        let offset = number(OFFSET)?;
+        let is_bound = given(BIND_ADDRESS).is_some();
+        let mut table = toml::Table::new();
+        for (name, key, port) in [
+            ("http", Some(PORT), HTTP),
+            ("https", Some(SECURED_PORT).filter(|_| secured), HTTPS),
+            ("admin", None, MANAGEMENT),
+        ] {
+            let own = key.map(number).transpose()?.flatten();
+            let counts = match name {
+                "https" => secured && (own.is_some() || offset.is_some() || is_bound),
+                "admin" => offset.is_some(),
+                _ => own.is_some() || offset.is_some() || is_bound,
+            };
+            if !counts {
+                continue;
+            }
+            let moved = own.unwrap_or(port).saturating_add(offset.unwrap_or(0));
+            let port = u16::try_from(moved).map_err(|_| {
+                format!("deployment.toml: {moved} is no port for {name} (`{OFFSET}` is part of it)")
+            })?;
+            let host = if name == "admin" { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { host };
+            table.insert(name.to_owned(), SocketAddr::new(host, port).to_string().into());
+        }
+        Ok(table)
     }
 
     /// The properties of the Java machine, for flows that ask for them.

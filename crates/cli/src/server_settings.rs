@@ -27,7 +27,17 @@ const TUNABLES: &[(&str, &str)] = &[
     ("transport.http.socket_timeout", "http.socket.timeout"),
     ("transport.http.connection_timeout", "http.connection.timeout"),
     ("transport.http.sender.connection_timeout", "http.connection.timeout"),
+    ("transport.http.enable_message_size_validation", "message.size.validation.enabled"),
+    (LARGEST, "valid.max.message.size.in.bytes"),
+    ("transport.http.force_xml_validation", "force.xml.message.validation"),
+    ("transport.http.force_json_validation", "force.json.message.validation"),
 ];
+
+/// The size of the largest message.
+const LARGEST: &str = "transport.http.max_message_size_bytes";
+
+/// Its value where `deployment.toml` lets sizes be checked and says none.
+pub(crate) const LARGEST_BY_DEFAULT: i64 = 81_920;
 
 /// Puts what a key says into a setting here; `None`: it says nothing that this could be.
 type Translate = fn(&toml::Value) -> Option<toml::Value>;
@@ -46,6 +56,12 @@ const HTTP: &[(&str, &str, &str, Translate)] = &[
     ("transport.http.block_service_list", "http.block_service_list", "list_services", opposite),
     ("transport.http.correlation_header_name", "correlation_header_name", "correlation_header", header_name),
 ];
+
+/// Keys that say where the bus listens.
+pub(crate) const OFFSET: &str = "server.offset";
+pub(crate) const PORT: &str = "transport.http.listener.port";
+pub(crate) const SECURED_PORT: &str = "transport.http.listener.secured_port";
+pub(crate) const BIND_ADDRESS: &str = "transport.http.listener.bind_address";
 
 /// The section of properties of the Java machine.
 pub(crate) const SYSTEM: &str = "system.parameter.";
@@ -70,12 +86,17 @@ const AS_HTTP: Fate = Fate::Honoured("is honoured, unless `[http]` is set in bus
 
 /// Beginnings of keys of `deployment.toml`, the longer ones first, with what becomes of them.
 const KEYS: &[(&str, Fate)] = &[
-    ("transport.http.listener.port", Fate::Mapped("is not read here: set `listen.http` in busbar.toml")),
+    (PORT, Fate::Honoured("is honoured, unless `listen.http` is set in busbar.toml")),
     (
-        "transport.http.listener.secured_port",
-        Fate::Mapped("is not read here: set `listen.https` in busbar.toml"),
+        SECURED_PORT,
+        Fate::Honoured(
+            "is honoured where `[tls]` in busbar.toml has a certificate, unless `listen.https` is set there",
+        ),
     ),
-    ("transport.http.listener.bind_address", LISTEN),
+    (
+        BIND_ADDRESS,
+        Fate::Honoured("is honoured, unless `listen.http` and `listen.https` are set in busbar.toml"),
+    ),
     ("transport.http.listener.secured_bind_address", LISTEN),
     (
         "transport.http.listener.wsdl_epr_prefix",
@@ -102,14 +123,9 @@ const KEYS: &[(&str, Fate)] = &[
         Fate::Mapped("is not read here: set `limits.backend_connections` in busbar.toml"),
     ),
     (
-        "transport.http.enable_message_size_validation",
-        Fate::Mapped("is not read here: set `limits.body` in busbar.toml, the size that a flow may hold"),
+        "transport.http.force_passthrough_builder",
+        Fate::NotNeeded("is not needed: a message is read when somebody asks"),
     ),
-    (
-        "transport.http.max_message_size_bytes",
-        Fate::Mapped("is not read here: set `limits.body` in busbar.toml, the size that a flow may hold"),
-    ),
-    ("transport.http.force_", Fate::NoEffect("has no effect: what is relayed is not read")),
     ("transport.http.sender.ssl_profile", Fate::Mapped("is not read here: set `[[profile]]` in busbar.toml")),
     ("transport.http.sender.proxy", Fate::Honoured("is honoured, unless `[[proxy]]` is set in busbar.toml")),
     (
@@ -168,8 +184,10 @@ const KEYS: &[(&str, Fate)] = &[
         ),
     ),
     (
-        "server.offset",
-        Fate::Mapped("is not read here: set `listen.http`, `listen.https` and `listen.admin` in busbar.toml"),
+        OFFSET,
+        Fate::Honoured(
+            "is honoured: it moves the ports 8280, 8243 and 9154, where `[listen]` in busbar.toml says no others",
+        ),
     ),
     ("server.hot_deployment", Fate::Honoured("is honoured, unless `deploy.watch` is set in busbar.toml")),
     (
@@ -467,6 +485,7 @@ fn finding(written: &Written, is_toml: bool) -> Diagnostic {
                 && (is_honoured(tunable(key))
                     || translation(key).is_some()
                     || key.starts_with(SYSTEM)
+                    || [OFFSET, PORT, SECURED_PORT, BIND_ADDRESS].contains(&key)
                     || key.starts_with("internal_apis.users.")) =>
         {
             Fate::NoEffect("has no effect: only a WSO2 server can fill in its value; write the value itself")
@@ -677,7 +696,7 @@ mod tests {
             "deployment.toml:7:1 note `transport.http.socket_timeout` is honoured",
             "deployment.toml:9:1 note `transport.http.core_worker_pool_size` is not needed",
             "deployment.toml:8:1 warning `transport.http.sockt_timeout` is not known and has no effect",
-            "deployment.toml:10:1 warning `transport.http.listener.port` is not read here: set `listen.http` in busbar.toml",
+            "deployment.toml:10:1 note `transport.http.listener.port` is honoured, unless `listen.http` is set in busbar.toml",
             "deployment.toml:15:1 warning `transport.jms.listener.name` has no effect",
             "deployment.toml:17:1 note `synapse_properties.synapse.xpath.dom.failover.enabled` is honoured",
             "deployment.toml:19:1 warning `whatever.x` is not known and has no effect",

@@ -528,13 +528,15 @@ impl Settings {
             return Err(errors.join("\n"));
         }
         let server = Server::read(configuration);
-        let of_server = server.http();
-        if !of_server.is_empty()
-            && let Some(http) =
-                table.entry("http").or_insert_with(|| toml::Table::new().into()).as_table_mut()
-        {
-            for (name, value) in of_server {
-                http.entry(name).or_insert(value);
+        let secured = table.get("tls").is_some_and(|tls| tls.get("certificate").is_some());
+        for (section, of_server) in [("http", server.http()), ("listen", server.listen(secured)?)] {
+            if !of_server.is_empty()
+                && let Some(here) =
+                    table.entry(section).or_insert_with(|| toml::Table::new().into()).as_table_mut()
+            {
+                for (name, value) in of_server {
+                    here.entry(name).or_insert(value);
+                }
             }
         }
         // The settings as written keep the names of the secrets: they are compared and shown.

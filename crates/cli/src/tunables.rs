@@ -18,6 +18,19 @@ const HONOURED: &[(&str, Set)] = &[
     ("synapse.sal.endpoints.sesssion.timeout.default", |settings, value| {
         settings.session_timeout = milliseconds(value);
     }),
+    ("valid.max.message.size.in.bytes", |settings, value| {
+        settings.screening.largest = u64::try_from(value).unwrap_or(0);
+    }),
+    ("maximum.failover.retries", |settings, value| settings.suspension.cap.most = u32::try_from(value).ok()),
+    ("suspend.duration.on.maximum.failover", |settings, value| {
+        settings.suspension.cap.suspension = value;
+    }),
+    ("maximum.failover.recursive.retries", |settings, value| {
+        settings.suspension.cap_of_members.most = u32::try_from(value).ok();
+    }),
+    ("suspend.duration.on.maximum.recursive.failover", |settings, value| {
+        settings.suspension.cap_of_members.suspension = value;
+    }),
     // WSO2 writes -1 for none.
     ("synapse.global_endpoint_suspend_duration", |settings, value| {
         settings.suspension.initial = Some(value).filter(|&value| value >= 0);
@@ -33,6 +46,9 @@ const SWITCHES: &[(&str, Flag)] = &[
     ("synapse.override_endpoint_suspend_config_with_global_values", |settings| {
         &mut settings.suspension.overrides
     }),
+    ("message.size.validation.enabled", |settings| &mut settings.screening.size),
+    ("force.xml.message.validation", |settings| &mut settings.screening.xml),
+    ("force.json.message.validation", |settings| &mut settings.screening.json),
 ];
 
 /// The factor of suspensions, which is no whole number.
@@ -186,8 +202,6 @@ const NOT_NEEDED: &[(&str, &str)] = &[
         "is not needed: nothing is deployed at run time but by a reload",
     ),
     ("build.message.on.failover.enable", "is not needed: what may be sent again is kept"),
-    ("maximum.failover", "has no effect: each member of a group is tried once"),
-    ("suspend.duration.on.maximum", "has no effect: each member of a group is tried once"),
     ("synapse.clear.mediation.cache", "is not needed: a reload compiles schemas anew"),
     ("payloadFactory.forcefully.enable.DTD", "has no effect: messages have no DTD"),
     ("synapse.connection.", "has no effect: resources are read from files, local entries once at the start"),
@@ -228,16 +242,7 @@ const NOT_NEEDED: &[(&str, &str)] = &[
     ("max_open_connections", "is not read here: set `limits.connections` in busbar.toml"),
     ("consume_and_discard", "is not needed: what nobody reads is discarded by the worker itself"),
     ("close_socket_on_endpoint_timeout", "is not needed: such a connection is always closed"),
-    (
-        "message.size.validation",
-        "is not read here: set `limits.body` in busbar.toml, the size that a flow may hold",
-    ),
-    (
-        "valid.max.message.size",
-        "is not read here: set `limits.body` in busbar.toml, the size that a flow may hold",
-    ),
-    ("force.xml.message.validation", "has no effect: what is relayed is not read"),
-    ("force.json.message.validation", "has no effect: what is relayed is not read"),
+    ("inbound.port.offset", "has no effect: inbound endpoints listen on the ports that they name"),
     ("force.passthrough.builder", "is not needed: a message is read when somebody asks"),
     ("transport.sender.connection", "is not read here: set `limits.idle_backend` in busbar.toml"),
     ("transport.listener.shutdown.wait.sec", "is not read here: set `limits.drain` in busbar.toml"),
@@ -370,9 +375,9 @@ mod tests {
         assert_eq!(report.len(), 2);
         assert!(matches!(report[0].1, Fate::NotNeeded(_)) && report[1].1 == Fate::Unknown);
         let documented = "synapse.xpath.func.extensions synapse.jsonpath.ignore.not.found.error synapse.connection.read_timeout \
-            build.message.on.failover.enable maximum.failover.retries http.user.agent.preserve http.socket.timeout.listener \
+            build.message.on.failover.enable http.user.agent.preserve http.socket.timeout.listener \
             http.socket.buffer-size opentelemetry.enable messaging_callback.preserve_payload_on_timeout snd_t_core \
-            transport.listener.shutdown.wait.sec message.size.validation.enabled";
+            transport.listener.shutdown.wait.sec";
         for name in documented.split_whitespace() {
             let table = [(name.to_owned(), toml::Value::from(1))].into_iter().collect();
             assert_ne!(super::report(&table)[0].1, Fate::Unknown, "{name}");

@@ -18,13 +18,15 @@ pub struct Now {
     pub phase: Phase,
     /// Retries that were used up since the endpoint was active.
     pub retries: u32,
+    /// Failures that were counted since the endpoint was active ([`Cell::counts`]).
+    pub faults: u32,
     /// The last suspension since the endpoint was active, in milliseconds; zero counts as none.
     pub last: i64,
     pub retry_at: Option<Instant>,
 }
 
 impl Now {
-    const ACTIVE: Now = Now { phase: Phase::Active, retries: 0, last: 0, retry_at: None };
+    const ACTIVE: Now = Now { phase: Phase::Active, retries: 0, faults: 0, last: 0, retry_at: None };
 }
 
 /// See the module.
@@ -95,6 +97,22 @@ impl Cell {
             Phase::Active | Phase::Off => {}
         }
         self.active.store(now.phase == Phase::Active, Release);
+    }
+
+    /// Counts an attempt that began in `episode` and failed. Whether there have been as many before as there may be; `starts_over`: the
+    /// count begins anew then.
+    pub fn counts(&self, episode: u64, most: u32, starts_over: bool) -> bool {
+        let mut now = self.now();
+        if now.phase == Phase::Off || episode != self.episode() {
+            return false;
+        }
+        let is_over = now.faults >= most;
+        if !is_over {
+            now.faults += 1;
+        } else if starts_over {
+            now.faults = 0;
+        }
+        is_over
     }
 
     /// Switches it off or on by hand; `also` is done with it. What was under way then says nothing when it fails.

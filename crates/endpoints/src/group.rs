@@ -100,6 +100,9 @@ fn among(others: &[Member], name: &Arc<str>) -> Arc<str> {
 pub fn members(endpoints: &[config::Endpoint], compiler: &mut Compiler<'_>) -> Option<Vec<Member>> {
     let compiled = endpoints.iter().map(|written| {
         let endpoint = crate::endpoint(written, compiler)?;
+        if !matches!(written.kind, EndpointKind::Reference(_)) {
+            endpoint.leaves().iter().for_each(|leaf| leaf.joins_group());
+        }
         let name = match (&written.name, &written.kind) {
             (Some(name), _) | (None, EndpointKind::Reference(name)) => Some(name.value.as_str()),
             _ => None,

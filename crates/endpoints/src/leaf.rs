@@ -447,6 +447,10 @@ impl Leaf for LeafEndpoint {
         self.state.health()
     }
 
+    fn joins_group(&self) {
+        self.state.joins_group();
+    }
+
     fn suspend(&self) {
         self.state.suspend(transport::clock::now());
     }

@@ -15,7 +15,7 @@ use crate::health::{Checks, Settings, Verdict};
 use config::endpoint::Definition;
 use flow::endpoint::{Cause, Standing};
 use flow::health::{Change, Health};
-use flow::{Identity, States, Suspension};
+use flow::{Cap, Identity, States, Suspension};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -45,6 +45,10 @@ pub struct Policy {
     pub factor: f32,
     /// `maximumDuration`; negative: 30 s, as anything above it.
     pub maximum: i64,
+    /// How many failures suspend it whatever they are.
+    pub cap: Cap,
+    /// The same where it is written in a group.
+    pub cap_of_members: Cap,
 }
 
 impl Default for Policy {
@@ -57,6 +61,8 @@ impl Default for Policy {
             initial: -1,
             factor: 1.0,
             maximum: i64::MAX,
+            cap: Cap::default(),
+            cap_of_members: Cap::default(),
         }
     }
 }
@@ -80,6 +86,8 @@ impl Policy {
                 (factor, for_all) => for_all.or(factor).unwrap_or(1.0),
             },
             maximum: suspend.maximum_duration,
+            cap: for_all.cap,
+            cap_of_members: for_all.cap_of_members,
         }
     }
 
@@ -108,6 +116,8 @@ pub struct State {
     off: Arc<Switch>,
     last: Arc<Last>,
     checks: Option<Checks>,
+    /// It is written in a group.
+    member: AtomicBool,
 }
 
 impl State {
@@ -116,7 +126,7 @@ impl State {
     pub fn of(identity: &Identity, address: &str, policy: Policy, states: &States) -> State {
         let off: Arc<Switch> = states.get(identity);
         let at = identity.part(address);
-        let state = State { policy, cell: states.get(&at), off, last: states.get(&at), checks: None };
+        let state = State { policy, cell: states.get(&at), off, last: states.get(&at), checks: None, member: AtomicBool::new(false) };
         if state.off.0.load(Acquire) && state.name() != "off" {
             state.switch(false);
         }
@@ -244,8 +254,17 @@ impl State {
         });
     }
 
+    /// A group has it written in it.
+    pub fn joins_group(&self) {
+        self.member.store(true, Relaxed);
+    }
+
     fn suspends(&self, now: &mut Now, at: Instant) {
-        now.last = self.policy.suspension(now.last);
+        self.suspends_for(self.policy.suspension(now.last), now, at);
+    }
+
+    fn suspends_for(&self, duration: i64, now: &mut Now, at: Instant) {
+        now.last = duration;
         now.phase = Phase::Suspended;
         let pause = Duration::from_millis(now.last.unsigned_abs().min(LONGEST));
         now.retry_at = at.checked_add(pause);
@@ -261,6 +280,17 @@ impl State {
         let number = code;
         let code = i64::from(code);
         let policy = &self.policy;
+        let is_member = self.member.load(Relaxed);
+        let cap = if is_member { policy.cap_of_members } else { policy.cap };
+        if let Some(most) = cap.most
+            && self.cell.counts(episode, most, is_member)
+        {
+            self.cell.failed(episode, |now| {
+                self.suspends_for(cap.suspension.max(0), now, at);
+                self.is_because(number, why);
+            });
+            return;
+        }
         let marks =
             if policy.marking.is_empty() { MARKING.contains(&code) } else { policy.marking.contains(&code) };
         let suspends = policy.suspending.is_empty() || policy.suspending.contains(&code);
@@ -325,10 +355,41 @@ mod tests {
         assert!(state.is_ready(at + milliseconds(1000)), "one success starts over");
     }
 
+    /// As many failures as are allowed are treated by their codes; the next one suspends, also by a code that does nothing else.
+    #[test]
+    fn failures_beyond_the_cap_suspend_whatever_they_are() {
+        let cap = Cap { most: Some(2), suspension: 700 };
+        let policy = Policy { marking: vec![1], suspending: vec![2], cap, ..Policy::default() };
+        let capped = state(policy.clone());
+        let at = Instant::now();
+        for expected in ["active", "active", "suspended"] {
+            fails(&capped, 500_000, at);
+            assert_eq!(capped.name(), expected);
+        }
+        assert!(!capped.is_ready(at + milliseconds(699)) && capped.is_ready(at + milliseconds(700)));
+        // Every failure until the next success suspends for as long.
+        fails(&capped, 500_000, at);
+        assert_eq!(capped.name(), "suspended");
+        capped.succeeded();
+        fails(&capped, 500_000, at);
+        assert_eq!(capped.name(), "active", "the count begins anew");
+        // A member of a group has a cap of its own, and begins to count anew with the suspension.
+        let cap_of_members = Cap { most: Some(1), suspension: 50 };
+        let member = state(Policy { cap_of_members, ..policy });
+        member.joins_group();
+        fails(&member, 500_000, at);
+        assert_eq!(member.name(), "active");
+        fails(&member, 500_000, at);
+        assert!(!member.is_ready(at + milliseconds(49)) && member.is_ready(at + milliseconds(50)));
+        let before = member.episode();
+        fails(&member, 500_000, at);
+        assert_eq!(member.episode(), before, "counted, not suspended");
+    }
+
     /// Each row: what the endpoint says, what is said for all, and the initial suspension and factor that count.
     #[test]
     fn what_is_said_for_all_endpoints_counts_where_one_says_nothing_or_always() {
-        let all = |initial, factor, overrides| Suspension { initial, factor, overrides };
+        let all = |initial, factor, overrides| Suspension { initial, factor, overrides, ..Suspension::default() };
         for (written, all, expected) in [
             ((-1, None), all(None, None, true), (-1, 1.0)),
             ((-1, None), all(Some(500), Some(2.0), false), (500, 2.0)),

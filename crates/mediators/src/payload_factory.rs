@@ -24,6 +24,7 @@ use flow::{
 use message::media::Kind;
 use message::{Envelope, Reading, SoapVersion, Value};
 use std::sync::Arc;
+use json::{is_bracketed, is_doubtful, needs_value, warn_of_no_json};
 use template::{Media, Part, Template, entry_text, without_blanks};
 use xml::{Document, ParseOptions};
 
@@ -74,7 +75,7 @@ copied unchanged, with a warning when the configuration loads.
 
 With `template-type=\"freemarker\"` the format is a FreeMarker template that sees `payload`, `args.arg1`, …, `ctx`, `axis2`, `trp` and `vars`.
 
-The result is checked: XML must be well-formed. JSON must begin like JSON; the rest is not checked.",
+The result is checked: XML must be well-formed. JSON must begin like JSON; that the rest is none is a warning in the log, and when the configuration loads if it is certain.",
     inside: &[
         Inside::new(
             "format",
@@ -182,7 +183,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let free_marker = is_free_marker(element, compiler);
     let template = match (free_marker, format.attribute("key")) {
         (true, _) => Source::FreeMarker(Templates::compile(format, written(format, media), compiler)?),
-        (false, Some(_)) => behind_key(format, media, arguments.len(), compiler)?,
+        (false, Some(_)) => behind_key(format, media, &arguments, compiler)?,
         (false, None) => {
             // In XML the text is written anew, so that only the element's place is known.
             let span = format.text_span();
@@ -195,7 +196,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             report(missing, span, compiler);
             let place = |open| if media == Media::Xml { span } else { span.part(open, 2) };
             compiler.check_closed(&written(format, media), place);
-            report_fault(&template, |fault| format.place_in_text(fault.at), compiler);
+            report_fault(&template, &arguments, |fault| format.place_in_text(fault.at), compiler);
             Source::Fixed(template)
         }
     };
@@ -214,7 +215,7 @@ fn written(format: &Element, media: Media) -> String {
 fn behind_key(
     format: &Element,
     media: Media,
-    arguments: usize,
+    arguments: &[Argument],
     compiler: &mut Compiler<'_>,
 ) -> Option<Source> {
     let key = compiler.key_value(format, "key")?;
@@ -227,23 +228,27 @@ fn behind_key(
         return Some(Source::Keyed { key, templates: EntryCache::default(), scope, span });
     };
     let text = entry_text(&entry.bytes, media);
-    let cut = Template::cut(&text, media, arguments, |expression, _| {
+    let cut = Template::cut(&text, media, arguments.len(), |expression, _| {
         compiler.expression_text(expression, span, format.scope()).ok_or(())
     });
     let (template, missing) = cut.ok()?;
     report(missing, span, compiler);
-    report_fault(&template, |_| span, compiler);
+    report_fault(&template, arguments, |_| span, compiler);
     Some(Source::Fixed(template))
 }
 
-fn report_fault(template: &Template, place: impl Fn(&json::Fault) -> Span, compiler: &mut Compiler<'_>) {
+fn report_fault(
+    template: &Template,
+    arguments: &[Argument],
+    place: impl Fn(&json::Fault) -> Span,
+    compiler: &mut Compiler<'_>,
+) {
+    let message = "the result of this template is not JSON";
     if let Some(fault) = &template.fault {
-        compiler.warning(
-            "bad-json-template",
-            "the result of this template is not JSON",
-            place(fault),
-            fault.why.as_str(),
-        );
+        compiler.warning("bad-json-template", message, place(fault), fault.why.as_str());
+    } else if let Some((argument, why)) = template.fault_of_text(arguments) {
+        let label = format!("its place in the template has no quotes: {why}");
+        compiler.warning("bad-json-template", message, argument.span, label);
     }
 }
 
@@ -292,7 +297,7 @@ impl Mediator for PayloadFactory {
                 }
                 let text = templates.fill(arguments, context)?;
                 if self.media == Media::Json {
-                    warn_of_no_json(&text, context);
+                    warn_of_no_json(&text, "the FreeMarker template", context);
                 }
                 built = Arc::new(Template {
                     parts: vec![Part::Literal(text)],
@@ -341,16 +346,6 @@ impl Mediator for PayloadFactory {
         }
         context.remove_axis2("NO_ENTITY_BODY");
         Ok(Flow::Next)
-    }
-}
-
-/// Logs that a template of FreeMarker made no JSON: as in WSO2 the message has it all the same.
-fn warn_of_no_json(text: &str, context: &Context) {
-    let text = text.trim();
-    if !text.is_empty()
-        && let Err(why) = serde_json::from_str::<serde_json::Value>(text)
-    {
-        tracing::warn!(message_id = %context.message_id(), cause = %why, "what the FreeMarker template made is not JSON");
     }
 }
 
@@ -484,6 +479,8 @@ impl PayloadFactory {
         let quote =
             context.properties.get("QUOTE_STRING_IN_PAYLOAD_FACTORY_JSON").is_some_and(Value::is_true);
         let mut out = String::new();
+        // Something may stand where it makes no JSON.
+        let mut doubtful = template.fault.is_some();
         for (at, part) in template.parts.iter().enumerate() {
             match part {
                 Part::Literal(text) => out.push_str(text),
@@ -497,6 +494,7 @@ impl PayloadFactory {
                 }
                 Part::Slot { argument, quoted, .. } => {
                     let literal = self.arguments[*argument].literal;
+                    doubtful |= if *quoted { quote } else { is_doubtful(&fillings[*argument], literal) };
                     match &fillings[*argument] {
                         Filling::Nothing => {}
                         Filling::Json(value) if literal => push_text(&value.to_string(), quote, &mut out),
@@ -536,32 +534,13 @@ impl PayloadFactory {
                 "Generated content is not a valid JSON payload: it starts with {start}"
             )));
         }
+        if doubtful {
+            warn_of_no_json(&out, "the template", context);
+        }
         let reading = Reading { kind: Kind::Json, ..Reading::XML };
         context.payload.set_bytes(out, reading);
         context.set_axis2("messageType", Value::from("application/json"));
         Ok(())
-    }
-}
-
-/// Whether JSON that has come so far, and goes on with `next`, has to have a value here: `{"a":` before `}`.
-fn needs_value(before: &str, next: Option<&Part>) -> bool {
-    let Some(Part::Literal(next)) = next else { return false };
-    let next = next.trim_start().as_bytes().first();
-    match before.trim_end().as_bytes().last() {
-        Some(b':' | b',') => matches!(next, Some(b',' | b'}' | b']')),
-        Some(b'[') => next == Some(&b','),
-        _ => false,
-    }
-}
-
-/// Whether nothing stands between the brackets around this place: `[` before `]`, `{` before `}`. Nothing is JSON there.
-fn is_bracketed(before: &str, next: Option<&Part>) -> bool {
-    let Some(Part::Literal(next)) = next else { return false };
-    let next = next.trim_start().as_bytes().first();
-    match before.trim_end().as_bytes().last() {
-        Some(b'[') => next == Some(&b']'),
-        Some(b'{') => next == Some(&b'}'),
-        _ => false,
     }
 }
 
@@ -585,6 +564,10 @@ mod tests {
                 "bad-json-template",
             ),
             (
+                "<payloadFactory media-type='json'><format>{\"a\": $1}</format><args><arg value='a text'/></args></payloadFactory>",
+                "its place in the template has no quotes",
+            ),
+            (
                 "<payloadFactory media-type='xml'><format>a <b xmlns=''/></format><args/></payloadFactory>",
                 "text in `format` is ignored",
             ),
@@ -594,8 +577,10 @@ mod tests {
             assert!(!tested.reports("error"), "{inside}: {:?}", tested.found);
         }
         for inside in [
-            "<payloadFactory media-type='json'><format>{\"a\": $1}&#xd;</format><args><arg value='x'/></args></payloadFactory>",
+            "<payloadFactory media-type='json'><format>{\"a\": $1}&#xd;</format><args><arg value='7'/></args></payloadFactory>",
             "<payloadFactory media-type='json'><format>${payload}</format></payloadFactory>",
+            "<payloadFactory media-type='json'><format>{\"a\": \"$1\", \"b\": $2, \"c\": -$3.$3}</format>\
+             <args><arg value='x'/><arg value='[1]'/><arg value='1'/></args></payloadFactory>",
             "<payloadFactory media-type='json'><format><!-- {a} -->{\"a\": \"${vars.x}\"}</format></payloadFactory>",
             "<payloadFactory media-type='text'><format>{a}</format></payloadFactory>",
         ] {
@@ -648,16 +633,29 @@ mod tests {
     }
 
     #[test]
-    fn free_marker_that_makes_no_json_is_logged() {
-        for (body, is_json) in [(r#"{"order": 7}"#, true), ("{}", false)] {
-            let flow = r#"<payloadFactory media-type="json" template-type="freemarker"><format>{"order": ${payload.order!""}}</format></payloadFactory>"#;
+    fn a_template_that_makes_no_json_is_logged() {
+        let free_marker = r#"<payloadFactory media-type="json" template-type="freemarker"><format>{"order": ${payload.order!""}}</format></payloadFactory>"#;
+        let slot = r#"<payloadFactory media-type="json"><format>{"a": $1, "b": "$1"}</format><args><arg evaluator="json" expression="$.order"/></args></payloadFactory>"#;
+        let quotes = format!(
+            "<property name=\"QUOTE_STRING_IN_PAYLOAD_FACTORY_JSON\" value=\"true\"/>{}",
+            slot.replace("$1, ", "7, ")
+        );
+        let none = "WARN what the template made is not JSON";
+        for (flow, body, wanted) in [
+            (free_marker, r#"{"order": 7}"#, None),
+            (free_marker, "{}", Some("WARN what the FreeMarker template made is not JSON")),
+            (slot, r#"{"order": 7}"#, None),
+            (slot, r#"{"order": {"c": 1}}"#, None),
+            (slot, "{}", None),
+            (slot, r#"{"order": "t\"q"}"#, Some(none)),
+            (&quotes, r#"{"order": 7}"#, None),
+            (&quotes, r#"{"order": "text"}"#, Some(none)),
+        ] {
             let tested = testing::main(&crate::registry(testing::endpoints), flow);
             let (lines, end) =
                 testing::logged("busbar_mediators::payload_factory", || tested.run(JSON, body));
             assert_eq!(end.fault(), None, "{body}");
-            let wanted: &[&str] =
-                if is_json { &[] } else { &["WARN what the FreeMarker template made is not JSON"] };
-            assert_eq!(lines, wanted, "{body}");
+            assert_eq!(lines, Vec::from_iter(wanted), "{flow} {body}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Sending a message to an endpoint, and taking its answer.
 
 use crate::engine::authority::{Asks, Authorized};
-use crate::engine::{addressing, compute};
+use crate::engine::{addressing, compute, screening};
 use crate::runtime::context::Context;
 use crate::runtime::endpoint::{
     Attempts, Choice, Destination, Endpoint, EndpointFormat, Leaf, MOST_ALIASES, Outgoing, Step,
@@ -335,6 +335,9 @@ async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) ->
                 return Err(Fault { sending: true, processed: true, peer, ..fault });
             }
             leaf.succeeded();
+            if context.services.settings.screening.size {
+                Box::pin(screening::fits(context)).await?;
+            }
             Ok(())
         }
         Err(error) => {

@@ -15,6 +15,7 @@ mod frames;
 pub mod local;
 mod nested;
 mod queue;
+pub(crate) mod screening;
 mod sending;
 mod split;
 

@@ -1,6 +1,7 @@
 //! From a request to its flow: proxy services, APIs, the main sequence, and what the bus answers itself.
 
 use crate::engine::exchange::{elapsed, is_handshake, speaks};
+use crate::engine::screening;
 use crate::engine::{Ending, advance, begin_request, drive_to_end, is_accepted, raise, report_panic};
 use crate::http::access::{AccessLog, Accounted, Recorder};
 use crate::http::respond::{busy, left_out, not_let_in, refused, response, soap_fault, text, unanswered};
@@ -185,7 +186,10 @@ impl Bus {
         }
         let mut accounted = Accounted { opened: Opened::new(&mut context), recorder };
         accounted.opened.context.owner = owner;
-        let response = serve_counted(accounted.opened.context, &plan).await;
+        let response = match too_large(accounted.opened.context).await {
+            Some(response) => response,
+            None => serve_counted(accounted.opened.context, &plan).await,
+        };
         if let Some(recorder) = &mut accounted.recorder {
             recorder.served(accounted.opened.context);
         }
@@ -193,6 +197,19 @@ impl Bus {
         accounted.opened.end();
         recorded(response, accounted.recorder.take())
     }
+}
+
+/// The answer to a request that is larger than the settings allow. Like WSO2's, it comes before any flow, and ends the connection.
+async fn too_large(context: &mut Context) -> Option<Response> {
+    if !context.services.settings.screening.size {
+        return None;
+    }
+    let fault = Box::pin(screening::fits(context)).await.err()?;
+    context.payload.give_up();
+    crate::runtime::report::fault(context, &fault);
+    let mut response = unanswered(context, Some(fault.status));
+    response.close = true;
+    Some(response)
 }
 
 /// What the settings say of the queues of requests comes into force.
@@ -545,6 +562,12 @@ fn panicked(context: &mut Context, why: &Panicked) -> Response {
 
 /// Drives the flow until there is an answer.
 async fn finish(context: &mut Context) -> Response {
+    let screening = context.services.settings.screening;
+    if (screening.xml || screening.json)
+        && let Err(fault) = Box::pin(screening::is_well_formed(context)).await
+    {
+        raise(context, fault);
+    }
     if !context.passes(Way::In) {
         let plan = Arc::clone(&context.plan);
         let stages = plan.stages(context.owner);

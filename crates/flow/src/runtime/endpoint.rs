@@ -228,6 +228,9 @@ pub trait Leaf: Send + Sync {
         None
     }
 
+    /// It is written in a group, which tries others when it fails.
+    fn joins_group(&self) {}
+
     /// Suspends it by hand, as a failure would: it comes back by itself.
     fn suspend(&self) {}
 

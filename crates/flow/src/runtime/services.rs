@@ -86,6 +86,8 @@ pub struct Settings {
     pub socket_timeout: Duration,
     /// How long all endpoints are suspended.
     pub suspension: Suspension,
+    /// What bodies have to be before they are passed on.
+    pub screening: Screening,
     /// How long a session with a member of a group lasts without a message, where the group does not say
     /// (`synapse.sal.endpoints.sesssion.timeout.default`). Default 600 s.
     pub session_timeout: Duration,
@@ -181,6 +183,46 @@ pub struct Suspension {
     pub factor: Option<f32>,
     /// They count whatever an endpoint says (`synapse.override_endpoint_suspend_config_with_global_values`).
     pub overrides: bool,
+    /// Failures that suspend an endpoint whatever they are (`maximum.failover.retries`, `suspend.duration.on.maximum.failover`).
+    pub cap: Cap,
+    /// The same of those that a failover or a load balance has written in it (`maximum.failover.recursive.retries`,
+    /// `suspend.duration.on.maximum.recursive.failover`).
+    pub cap_of_members: Cap,
+}
+
+/// How many failures in a row an endpoint may have.
+#[derive(Clone, Copy, Debug)]
+pub struct Cap {
+    /// So many are treated by their codes, the one after them suspends; `None`: all are.
+    pub most: Option<u32>,
+    /// For how long, in milliseconds.
+    pub suspension: i64,
+}
+
+impl Default for Cap {
+    fn default() -> Cap {
+        Cap { most: None, suspension: 30_000 }
+    }
+}
+
+/// What the bodies of messages have to be before anything of them is passed on. Default: whatever they are.
+#[derive(Clone, Copy, Debug)]
+pub struct Screening {
+    /// None is larger than [`Screening::largest`] (`message.size.validation.enabled`).
+    pub size: bool,
+    /// In bytes (`valid.max.message.size.in.bytes`).
+    pub largest: u64,
+    /// Requests with XML are well-formed (`force.xml.message.validation`).
+    pub xml: bool,
+    /// Requests with JSON can be read (`force.json.message.validation`).
+    pub json: bool,
+}
+
+impl Default for Screening {
+    fn default() -> Screening {
+        // WSO2 says nothing larger.
+        Screening { size: false, largest: i32::MAX as u64, xml: false, json: false }
+    }
 }
 
 /// Where keys for WS-Security are (`[security]`).
@@ -223,6 +265,7 @@ impl Default for Settings {
             connect_timeout: Duration::from_secs(10),
             socket_timeout: Duration::from_secs(180),
             suspension: Suspension::default(),
+            screening: Screening::default(),
             session_timeout: Duration::from_secs(600),
             system: Arc::default(),
             flows: 10_000,

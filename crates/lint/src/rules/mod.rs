@@ -14,6 +14,7 @@ mod json_of_xml;
 mod message_is_lost;
 mod misspelt_name;
 mod misspelt_property;
+mod number_in_property;
 mod property_scope;
 mod template_parameter;
 mod unknown_media_type;
@@ -40,6 +41,7 @@ pub const RULES: &[&Rule] = &[
     &message_is_lost::RULE,
     &misspelt_name::RULE,
     &misspelt_property::RULE,
+    &number_in_property::RULE,
     &property_scope::RULE,
     &template_parameter::RULE,
     &unknown_media_type::RULE,

@@ -16,7 +16,8 @@ sequence or template that ends in this way. Later steps in the same list never r
 Move the steps before the one that ends the flow, or remove them. Steps for the answer of a backend belong into the out sequence, or use `call` instead of
 `send`. (With `dialect = \"synapse\"` the flow goes on after `send`.)
 
-`drop` at the end, and `respond` after something other than `drop`, change nothing and are not reported.",
+`drop` at the end changes nothing and is not reported, and neither is `respond` after a step that answers itself. `respond` behind `send` is: it does not
+answer with what the backend says.",
     example: r#"<template name="Refuse">
   <sequence>
     <property name="HTTP_SC" value="403" scope="axis2"/>
@@ -67,10 +68,14 @@ fn check(look: &mut Look<'_>) {
             && !is_harmless(end, &steps[at + 1..])
         {
             let message = format!("`{}` never runs", dead.local());
-            found.push(
-                Finding::new(message, dead.start_tag(), "no message gets here")
-                    .and(end.start_tag(), "the flow ends here"),
-            );
+            let finding = Finding::new(message, dead.start_tag(), "no message gets here")
+                .and(end.start_tag(), "the flow ends here");
+            found.push(match end.is("send") && dead.is("respond") {
+                true => finding.help(
+                    "the answer of the backend goes through the out sequence, or to the client; remove `respond`, or write `call` for `send`",
+                ),
+                false => finding,
+            });
         }
     }
     found.into_iter().for_each(|finding| look.report(finding));
@@ -78,6 +83,6 @@ fn check(look: &mut Look<'_>) {
 
 /// Whether the flow would go the same way if the steps after its end ran.
 fn is_harmless(end: &Element, dead: &[&Element]) -> bool {
-    dead.iter()
-        .all(|step| step.is("drop") || (step.is("respond") && !end.is("drop") && !end.is("throwError")))
+    let answers = !["drop", "throwError", "send"].iter().any(|name| end.is(name));
+    dead.iter().all(|step| step.is("drop") || (step.is("respond") && answers))
 }

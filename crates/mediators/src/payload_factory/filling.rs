@@ -3,6 +3,7 @@
 use crate::free_marker::Model;
 use crate::target::is_true;
 use config::Element;
+use diagnostics::Span;
 use flow::{Compiler, Context, Expression, Fault, Need};
 use message::{Value, XmlValue};
 use std::borrow::Cow;
@@ -13,6 +14,8 @@ use xml::{Document, NodeId, NodeKind, ParseOptions};
 /// One argument.
 pub(super) struct Argument {
     value: ArgumentSource,
+    /// Where it stands.
+    pub(super) span: Span,
     /// `literal="true"`: JSON media take it as text, whatever it looks like.
     pub(super) literal: bool,
 }
@@ -27,8 +30,10 @@ enum ArgumentSource {
 impl Argument {
     pub(super) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Option<Argument> {
         let literal = is_true(element, "literal");
-        if let Some(value) = element.attr("value") {
-            return Some(Argument { value: ArgumentSource::Fixed(Arc::from(value), markup(value)), literal });
+        if let Some(value) = element.attribute("value") {
+            let text = &*value.value;
+            let span = value.value_span;
+            return Some(Argument { value: ArgumentSource::Fixed(Arc::from(text), markup(text)), span, literal });
         }
         let Some(attribute) = element.attribute("expression") else {
             let place = element.start_tag();
@@ -47,12 +52,16 @@ impl Argument {
         } else {
             compiler.expression(element, "expression")?
         };
-        let value = if expression.is_json() {
-            ArgumentSource::Json(expression)
-        } else {
-            ArgumentSource::XPath(expression)
-        };
-        Some(Argument { value, literal })
+        let value = if expression.is_json() { ArgumentSource::Json(expression) } else { ArgumentSource::XPath(expression) };
+        Some(Argument { value, span: attribute.value_span, literal })
+    }
+
+    /// The text that it is for every message, if it is one and no markup.
+    pub(super) fn fixed_text(&self) -> Option<&str> {
+        match &self.value {
+            ArgumentSource::Fixed(text, false) => Some(text),
+            _ => None,
+        }
     }
 
     pub(super) fn need(&self) -> Need {
@@ -225,10 +234,14 @@ fn with_controls_escaped(text: &str) -> String {
     out
 }
 
+/// Whether a text that fills a place without quotes is a value there.
+pub(super) fn is_bare(text: &str) -> bool {
+    matches!(text, "true" | "false" | "null") || message::json::is_json_number(text)
+}
+
 /// A text as (part of) a JSON string.
 pub(super) fn push_text(text: &str, quote: bool, out: &mut String) {
-    let bare = matches!(text, "true" | "false" | "null") || message::json::is_json_number(text);
-    let quote = quote && !bare;
+    let quote = quote && !is_bare(text);
     if quote {
         out.push('"');
     }

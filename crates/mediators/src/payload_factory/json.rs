@@ -1,6 +1,9 @@
-//! Whether a JSON template can make JSON at all. What fills a place in it may be a value, members, items or nothing, so only what is
+//! Whether a JSON template can make JSON at all, and whether it did. What fills a place in it may be a value, members, items or nothing, so only what is
 //! wrong whatever comes there is a fault.
 
+use super::filling::{Filling, is_bare};
+use super::template::Part;
+use flow::Context;
 use std::ops::Range;
 
 /// Objects and arrays inside of each other; deeper templates are not checked.
@@ -26,6 +29,48 @@ pub(super) fn fault(text: &str, holes: &[Range<usize>]) -> Option<Fault> {
         Next::Character(_) => Err(reader.fault("nothing may follow the value")),
     });
     read.err().filter(|fault| !fault.why.is_empty())
+}
+
+/// Logs that a template made no JSON: as in WSO2 the message has it all the same.
+pub(super) fn warn_of_no_json(text: &str, template: &str, context: &Context) {
+    let text = text.trim();
+    if !text.is_empty()
+        && let Err(why) = serde_json::from_str::<serde_json::Value>(text)
+    {
+        let place = context.plan().place(context.location());
+        tracing::warn!(message_id = %context.message_id(), place, cause = %why, "what {template} made is not JSON");
+    }
+}
+
+/// Whether what fills a place without quotes may be no JSON there.
+pub(super) fn is_doubtful(filling: &Filling<'_>, literal: bool) -> bool {
+    match filling {
+        Filling::Text(text) => !is_bare(text),
+        Filling::Markup(_) | Filling::Json(_) => literal,
+        Filling::Nothing => true,
+    }
+}
+
+/// Whether JSON that has come so far, and goes on with `next`, has to have a value here: `{"a":` before `}`.
+pub(super) fn needs_value(before: &str, next: Option<&Part>) -> bool {
+    let Some(Part::Literal(next)) = next else { return false };
+    let next = next.trim_start().as_bytes().first();
+    match before.trim_end().as_bytes().last() {
+        Some(b':' | b',') => matches!(next, Some(b',' | b'}' | b']')),
+        Some(b'[') => next == Some(&b','),
+        _ => false,
+    }
+}
+
+/// Whether nothing stands between the brackets around this place: `[` before `]`, `{` before `}`. Nothing is JSON there.
+pub(super) fn is_bracketed(before: &str, next: Option<&Part>) -> bool {
+    let Some(Part::Literal(next)) = next else { return false };
+    let next = next.trim_start().as_bytes().first();
+    match before.trim_end().as_bytes().last() {
+        Some(b'[') => next == Some(&b']'),
+        Some(b'{') => next == Some(&b'}'),
+        _ => false,
+    }
 }
 
 struct Reader<'a> {

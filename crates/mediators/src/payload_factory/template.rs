@@ -1,5 +1,6 @@
 //! A template, cut into literal runs and places.
 
+use super::filling::{Argument, is_bare, json_text, push_text};
 use super::json;
 use flow::Expression;
 use std::borrow::Cow;
@@ -103,6 +104,36 @@ impl Template {
         let sound = media == Media::Xml && is_sound(text);
         let fault = if media == Media::Json { json::fault(text, &holes) } else { None };
         Ok((Template { parts, expressions, sound, fault }, missing))
+    }
+
+    /// JSON: the argument that is the same text for every message, and why that makes no JSON in its place.
+    pub(super) fn fault_of_text<'a>(&self, arguments: &'a [Argument]) -> Option<(&'a Argument, String)> {
+        let unfit = |part: &Part| match part {
+            Part::Slot { argument, quoted: false, .. } => {
+                arguments[*argument].fixed_text().is_some_and(|text| {
+                    !text.trim().is_empty() && !is_bare(text) && json_text(text, true).is_none()
+                })
+            }
+            _ => false,
+        };
+        self.parts.iter().filter(|part| unfit(part)).find_map(|unfit| {
+            let (mut text, mut holes, mut place) = (String::new(), Vec::new(), 0);
+            for part in &self.parts {
+                let start = text.len();
+                match part {
+                    Part::Literal(literal) => text.push_str(literal),
+                    Part::Slot { argument, .. } if std::ptr::eq(part, unfit) => {
+                        place = *argument;
+                        push_text(arguments[*argument].fixed_text()?, false, &mut text);
+                    }
+                    _ => {
+                        text.push('$');
+                        holes.push(start..text.len());
+                    }
+                }
+            }
+            json::fault(&text, &holes).map(|fault| (&arguments[place], fault.why))
+        })
     }
 }
 
