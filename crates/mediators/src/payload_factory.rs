@@ -21,10 +21,10 @@ use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
     KeyValue, Mediator, Need, Page, Values,
 };
+use json::{is_bracketed, is_doubtful, needs_value, warn_of_no_json};
 use message::media::Kind;
 use message::{Envelope, Reading, SoapVersion, Value};
 use std::sync::Arc;
-use json::{is_bracketed, is_doubtful, needs_value, warn_of_no_json};
 use template::{Media, Part, Template, entry_text, without_blanks};
 use xml::{Document, ParseOptions};
 

@@ -33,7 +33,11 @@ impl Argument {
         if let Some(value) = element.attribute("value") {
             let text = &*value.value;
             let span = value.value_span;
-            return Some(Argument { value: ArgumentSource::Fixed(Arc::from(text), markup(text)), span, literal });
+            return Some(Argument {
+                value: ArgumentSource::Fixed(Arc::from(text), markup(text)),
+                span,
+                literal,
+            });
         }
         let Some(attribute) = element.attribute("expression") else {
             let place = element.start_tag();
@@ -52,7 +56,11 @@ impl Argument {
         } else {
             compiler.expression(element, "expression")?
         };
-        let value = if expression.is_json() { ArgumentSource::Json(expression) } else { ArgumentSource::XPath(expression) };
+        let value = if expression.is_json() {
+            ArgumentSource::Json(expression)
+        } else {
+            ArgumentSource::XPath(expression)
+        };
         Some(Argument { value, span: attribute.value_span, literal })
     }
 
