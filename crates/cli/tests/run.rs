@@ -278,7 +278,7 @@ fn large_bodies_have_answers_of_their_own() {
     let backend = Process::backend(&[]);
     let cached = format!(
         "<proxy name='Cached'><target><inSequence><property name='who' expression=\"get-property('transport','X-Who')\"/>\
-         <cache collector='false' timeout='60'><protocol type='HTTP'><methods>POST</methods></protocol></cache>\
+         <cache collector='false' timeout='60'><protocol type='HTTP'><methods>POST</methods><headersToExcludeInHash>X-Who</headersToExcludeInHash></protocol></cache>\
          <call><endpoint><address uri='http://{}/echo'/></endpoint></call>\
          <payloadFactory media-type='text'><format>$1</format><args><arg expression=\"get-property('who')\"/></args></payloadFactory>\
          <cache collector='true'/><respond/></inSequence></target></proxy>",
