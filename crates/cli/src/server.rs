@@ -2,7 +2,8 @@
 //! one version. What becomes of each key, and what cannot be read, is reported by [`crate::server_settings::report`].
 
 use crate::server_settings::{
-    BIND_ADDRESS, FILES, LARGEST_BY_DEFAULT, OFFSET, PORT, SECURED_PORT, SYSTEM, directories, flatten, is_filled_in, is_honoured, is_toml, read, translation, tunable,
+    BIND_ADDRESS, FILES, LARGEST_BY_DEFAULT, OFFSET, PORT, SECURED_PORT, SYSTEM, directories, flatten,
+    is_filled_in, is_honoured, is_toml, read, translation, tunable,
 };
 use message::Kind;
 use std::collections::BTreeMap;

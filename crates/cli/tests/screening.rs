@@ -92,7 +92,9 @@ fn post(bus: &Process, path: &str, body: &str, more: &str) -> (u16, String) {
 /// Sends a body in one chunk.
 fn post_chunked(bus: &Process, path: &str, body: &str) -> u16 {
     let mut stream = TcpStream::connect(bus.http()).unwrap();
-    let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n");
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+    );
     write!(stream, "{head}{:x}\r\n{body}\r\n0\r\n\r\n", body.len()).unwrap();
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).unwrap();
@@ -102,8 +104,7 @@ fn post_chunked(bus: &Process, path: &str, body: &str) -> u16 {
 #[test]
 fn what_is_larger_than_the_server_allows_is_answered_413() {
     let (address, asked) = backend();
-    let settings =
-        "[transport.http]\nenable_message_size_validation = true\nmax_message_size_bytes = 200\n";
+    let settings = "[transport.http]\nenable_message_size_validation = true\nmax_message_size_bytes = 200\n";
     let bus = Process::run(&home("screening-size", &address, "deployment.toml", settings), &[]);
     let (fits, larger) = ("x".repeat(200), "x".repeat(201));
     assert_eq!(post(&bus, "/services/small", &fits, "").0, 200);
@@ -160,7 +161,8 @@ fn the_offset_of_the_server_moves_the_ports() {
     assert_eq!(bus.http(), format!("127.0.0.1:{port}"));
     assert_eq!(bus.field("admin"), format!("127.0.0.1:{}", i32::from(port) + 9154 - 8280));
     let checked = busbar(&["check", place]);
-    let said = String::from_utf8_lossy(&checked.stdout).into_owned() + &String::from_utf8_lossy(&checked.stderr);
+    let said =
+        String::from_utf8_lossy(&checked.stdout).into_owned() + &String::from_utf8_lossy(&checked.stderr);
     assert!(said.contains("`server.offset` is honoured"), "{said}");
     std::fs::write(path.join("conf/deployment.toml"), "[server]\noffset = 60000\n").unwrap();
     let refused = busbar(&["run", place]);

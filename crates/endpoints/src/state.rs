@@ -126,7 +126,14 @@ impl State {
     pub fn of(identity: &Identity, address: &str, policy: Policy, states: &States) -> State {
         let off: Arc<Switch> = states.get(identity);
         let at = identity.part(address);
-        let state = State { policy, cell: states.get(&at), off, last: states.get(&at), checks: None, member: AtomicBool::new(false) };
+        let state = State {
+            policy,
+            cell: states.get(&at),
+            off,
+            last: states.get(&at),
+            checks: None,
+            member: AtomicBool::new(false),
+        };
         if state.off.0.load(Acquire) && state.name() != "off" {
             state.switch(false);
         }
@@ -389,7 +396,8 @@ mod tests {
     /// Each row: what the endpoint says, what is said for all, and the initial suspension and factor that count.
     #[test]
     fn what_is_said_for_all_endpoints_counts_where_one_says_nothing_or_always() {
-        let all = |initial, factor, overrides| Suspension { initial, factor, overrides, ..Suspension::default() };
+        let all =
+            |initial, factor, overrides| Suspension { initial, factor, overrides, ..Suspension::default() };
         for (written, all, expected) in [
             ((-1, None), all(None, None, true), (-1, 1.0)),
             ((-1, None), all(Some(500), Some(2.0), false), (500, 2.0)),

@@ -21,10 +21,10 @@ use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
     KeyValue, Mediator, Need, Page, Values,
 };
+use json::{is_bracketed, is_doubtful, needs_value, warn_of_no_json};
 use message::media::Kind;
 use message::{Envelope, Reading, SoapVersion, Value};
 use std::sync::Arc;
-use json::{is_bracketed, is_doubtful, needs_value, warn_of_no_json};
 use template::{Media, Part, Template, entry_text, without_blanks};
 use xml::{Document, ParseOptions};
 
@@ -565,7 +565,7 @@ mod tests {
             ),
             (
                 "<payloadFactory media-type='json'><format>{\"a\": $1}</format><args><arg value='a text'/></args></payloadFactory>",
-                "its place in the template has no quotes",
+                "bad-json-template",
             ),
             (
                 "<payloadFactory media-type='xml'><format>a <b xmlns=''/></format><args/></payloadFactory>",

@@ -13,7 +13,8 @@ use message::{Kind, Payload, PayloadError, PayloadLimits};
 pub(crate) async fn fits(context: &mut Context) -> Result<(), Fault> {
     let most = context.services.settings.screening.largest;
     let too_large = || {
-        let message = format!("the body is larger than the {most} bytes of `valid.max.message.size.in.bytes`");
+        let message =
+            format!("the body is larger than the {most} bytes of `valid.max.message.size.in.bytes`");
         Fault::from(PayloadError::TooLarge { message })
     };
     match context.payload.stream().map(|stream| stream.exact_len()) {

@@ -134,7 +134,15 @@ fn is_number(expression: &Expr) -> bool {
             name.prefix.is_empty()
                 && matches!(
                     name.local.as_str(),
-                    "count" | "sum" | "number" | "floor" | "ceiling" | "round" | "string-length" | "position" | "last"
+                    "count"
+                        | "sum"
+                        | "number"
+                        | "floor"
+                        | "ceiling"
+                        | "round"
+                        | "string-length"
+                        | "position"
+                        | "last"
                 )
         }
         _ => false,
