@@ -565,7 +565,7 @@ mod tests {
             ),
             (
                 "<payloadFactory media-type='json'><format>{\"a\": $1}</format><args><arg value='a text'/></args></payloadFactory>",
-                "its place in the template has no quotes",
+                "bad-json-template",
             ),
             (
                 "<payloadFactory media-type='xml'><format>a <b xmlns=''/></format><args/></payloadFactory>",
