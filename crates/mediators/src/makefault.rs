@@ -103,8 +103,8 @@ struct MakeFault {
     response: bool,
     code: Text,
     reason: Text,
-    node: String,
-    role: String,
+    node: Option<String>,
+    role: Option<String>,
     detail: Detail,
 }
 
@@ -138,8 +138,8 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         (None, Some(_)) => return missing(element, "reason", compiler),
         (reason, _) => reason.unwrap_or(Text::Literal(String::new())),
     };
-    let plain =
-        |name: &str| element.child(name).map(|child| child.text().trim().to_owned()).unwrap_or_default();
+    // Written without a text, as editors do, they are in the fault without one.
+    let plain = |name: &str| element.child(name).map(|child| child.text().trim().to_owned());
     let detail = match element.child("detail") {
         None => Detail::None,
         Some(detail) if !detail.text().trim().is_empty() => Detail::Text(detail.text().trim().to_owned()),
@@ -304,8 +304,9 @@ impl Mediator for MakeFault {
                         envelope.document.copy_from(fault_header, &old.document, block);
                     }
                 }
+                let (role, node) = (self.role.as_deref(), self.node.as_deref());
                 envelope.append_fault(
-                    &message::envelope::Fault { code, reason: &reason, role: &self.role, node: &self.node },
+                    &message::envelope::Fault { code, reason: &reason, role, node },
                     detail.as_ref().map(|holder| (holder, holder.body)),
                 );
                 context.payload.set_envelope(envelope);
@@ -394,6 +395,19 @@ mod tests {
                 ),
                 V11,
                 &["<detail><d", ">1</d></detail>"],
+            ),
+            // An editor writes the role without a text.
+            (
+                format!(r#"<makefault><code {S11} value="s:Server"/><reason value="x"/><role/></makefault>"#),
+                V11,
+                &["<faultstring>x</faultstring><faultactor/></soapenv:Fault>"],
+            ),
+            (
+                format!(
+                    r#"<makefault version="soap12"><code {S12} value="s:Receiver"/><reason value="x"/><node/><role/><detail/></makefault>"#
+                ),
+                V12,
+                &["<soapenv:Node/><soapenv:Role/><soapenv:Detail/></soapenv:Fault>"],
             ),
         ] {
             let flow = testing::main(&registry(testing::endpoints), &element);

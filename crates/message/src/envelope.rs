@@ -302,11 +302,11 @@ impl Envelope {
         let (reason, _) = self.fault_texts(fault);
         let (code, role, detail) = match self.version {
             SoapVersion::V11 => {
-                (text(child(fault, "faultcode")), text(child(fault, "faultactor")), child(fault, "detail"))
+                (text(child(fault, "faultcode")), child(fault, "faultactor"), child(fault, "detail"))
             }
             SoapVersion::V12 => (
                 text(child(fault, "Code").and_then(|code| child(code, "Value"))),
-                text(child(fault, "Role")),
+                child(fault, "Role"),
                 child(fault, "Detail"),
             ),
         };
@@ -320,8 +320,8 @@ impl Envelope {
             (_, other) => other,
         }
         .to_owned();
-        let detail = detail.map(|node| (self, node));
-        next.append_fault(&Fault { code: &code, reason: &reason, role: &role, node: "" }, detail);
+        let (role, detail) = (role.map(|role| text(Some(role))), detail.map(|node| (self, node)));
+        next.append_fault(&Fault { code: &code, reason: &reason, role: role.as_deref(), node: None }, detail);
     }
 
     /// Appends a fault to the body.
@@ -336,15 +336,17 @@ impl Envelope {
         let leaf =
             |document: &mut Document, parent: NodeId, prefix: &str, uri: &str, name: &str, text: &str| {
                 let node = document.append_element(parent, prefix, uri, name);
-                document.append_text(node, text);
+                if !text.is_empty() {
+                    document.append_text(node, text);
+                }
                 node
             };
         let detail_element = match self.version {
             SoapVersion::V11 => {
                 leaf(document, element, "", "", "faultcode", &code);
                 leaf(document, element, "", "", "faultstring", fault.reason);
-                if !fault.role.is_empty() {
-                    leaf(document, element, "", "", "faultactor", fault.role);
+                if let Some(role) = fault.role {
+                    leaf(document, element, "", "", "faultactor", role);
                 }
                 detail.map(|_| document.append_element(element, "", "", "detail"))
             }
@@ -354,11 +356,11 @@ impl Envelope {
                 let holder = document.append_element(element, &prefix, soap, "Reason");
                 let text = leaf(document, holder, &prefix, soap, "Text", fault.reason);
                 document.set_attribute(text, "xml", "http://www.w3.org/XML/1998/namespace", "lang", "en");
-                if !fault.node.is_empty() {
-                    leaf(document, element, &prefix, soap, "Node", fault.node);
+                if let Some(node) = fault.node {
+                    leaf(document, element, &prefix, soap, "Node", node);
                 }
-                if !fault.role.is_empty() {
-                    leaf(document, element, &prefix, soap, "Role", fault.role);
+                if let Some(role) = fault.role {
+                    leaf(document, element, &prefix, soap, "Role", role);
                 }
                 detail.map(|_| document.append_element(element, &prefix, soap, "Detail"))
             }
@@ -379,10 +381,10 @@ pub struct Fault<'a> {
     pub code: &'a str,
     /// The reason in words.
     pub reason: &'a str,
-    /// `faultactor` or `Role`; empty: none.
-    pub role: &'a str,
-    /// SOAP 1.2 `Node`; empty: none.
-    pub node: &'a str,
+    /// `faultactor` or `Role`.
+    pub role: Option<&'a str>,
+    /// SOAP 1.2 `Node`.
+    pub node: Option<&'a str>,
 }
 
 /// The string that Synapse's mediators see of a node: the element's own text, or the element as XML where it

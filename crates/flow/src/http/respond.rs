@@ -351,7 +351,7 @@ pub(crate) fn not_let_in(context: &mut Context, fault: &Fault) -> Response {
         SoapVersion::V11 => ("Client", ""),
         SoapVersion::V12 => ("Sender", version.namespace()),
     };
-    let fault = message::envelope::Fault { code, reason: refusal.reason, role: "", node: "" };
+    let fault = message::envelope::Fault { code, reason: refusal.reason, role: None, node: None };
     let node = envelope.append_fault(&fault, None);
     let qualified = format!("{}:{}", refusal.prefix, refusal.code);
     let document = &mut envelope.document;
@@ -389,7 +389,8 @@ fn told(context: &Context, status: u16, text: &str) -> Response {
         Client::Soap(version) => {
             let mut envelope = Envelope::empty(version);
             let code = if version == SoapVersion::V11 { "Server" } else { "Receiver" };
-            envelope.append_fault(&message::envelope::Fault { code, reason: text, role: "", node: "" }, None);
+            envelope
+                .append_fault(&message::envelope::Fault { code, reason: text, role: None, node: None }, None);
             let mut payload = Payload::of_envelope(envelope);
             let bytes = payload.write(Format::Soap(version), &context.services.limits).unwrap_or_default();
             Response::new(status, Body::Bytes(bytes))
@@ -490,7 +491,7 @@ pub(crate) fn soap_fault(version: SoapVersion, reason: &str) -> Response {
 fn soap_fault_with(status: u16, version: SoapVersion, reason: &str) -> Response {
     let mut envelope = Envelope::empty(version);
     let code = if version == SoapVersion::V11 { "Server" } else { "Receiver" };
-    envelope.append_fault(&message::envelope::Fault { code, reason, role: "", node: "" }, None);
+    envelope.append_fault(&message::envelope::Fault { code, reason, role: None, node: None }, None);
     let bytes = Payload::of_envelope(envelope)
         .write(message::Format::Soap(version), &PayloadLimits::default())
         .unwrap_or_default();

@@ -302,7 +302,7 @@ pub(super) fn fault(context: &mut Context, trouble: &Trouble) -> Envelope {
         (SoapVersion::V12, true) => "Sender",
         (SoapVersion::V12, false) => "Receiver",
     };
-    let fault = SoapFault { code, reason: &trouble.reason, role: "", node: "" };
+    let fault = SoapFault { code, reason: &trouble.reason, role: None, node: None };
     let element = envelope.append_fault(&fault, None);
     let subcode = format!("wse:{}", trouble.code);
     let document = &mut envelope.document;
