@@ -336,7 +336,9 @@ impl Envelope {
         let leaf =
             |document: &mut Document, parent: NodeId, prefix: &str, uri: &str, name: &str, text: &str| {
                 let node = document.append_element(parent, prefix, uri, name);
-                document.append_text(node, text);
+                if !text.is_empty() {
+                    document.append_text(node, text);
+                }
                 node
             };
         let detail_element = match self.version {
