@@ -1,4 +1,4 @@
-//! `busbar xslt`: where the documents of `xsl:result-document` go.
+//! `busbar xslt`: where the documents of `xsl:result-document` go, what a stylesheet may read, and what it may evaluate.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,10 +10,14 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str, template: &str) -> Folder {
+        Folder::of_version("2.0", name, template)
+    }
+
+    fn of_version(version: &str, name: &str, template: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("busbar-xslt-{name}-{}", std::process::id()));
         std::fs::create_dir_all(path.join("out")).unwrap();
         let sheet = format!(
-            "<xsl:stylesheet version='2.0' xmlns:xsl='http://www.w3.org/1999/XSL/Transform'>\
+            "<xsl:stylesheet version='{version}' xmlns:xsl='http://www.w3.org/1999/XSL/Transform'>\
              <xsl:output omit-xml-declaration='yes'/><xsl:template match='/'>{template}</xsl:template></xsl:stylesheet>"
         );
         std::fs::write(path.join("s.xsl"), sheet).unwrap();
@@ -82,5 +86,58 @@ fn what_is_refused_leaves_nothing() {
         assert!(stderr.contains(message), "{template}: {stderr}");
         assert_eq!(folder.files(), Vec::<String>::new(), "{template}");
         assert!(!Path::new(&folder.0).join("../outside.xml").exists());
+    }
+}
+
+/// With `--root` a stylesheet reads what is below, its own modules, and the document.
+#[test]
+fn documents_are_confined_where_that_is_asked_for() {
+    let text = |href: &str| format!("<xsl:value-of select=\"unparsed-text('{href}')\"/>");
+    let outside = std::env::temp_dir().join(format!("busbar-xslt-outside-{}", std::process::id()));
+    std::fs::create_dir_all(&outside).unwrap();
+    std::fs::write(outside.join("t.txt"), "text").unwrap();
+    let there = outside.join("t.txt").display().to_string();
+    let root = outside.display().to_string();
+    for (template, more, expected) in [
+        (text(&there), &[][..], Ok("text")),
+        (text(&there), &["--root", &root], Ok("text")),
+        (text(&there), &["--root", "out", "--root", &root], Ok("text")),
+        (text(&there), &["--root", "."], Err("may not be read")),
+        (text(&format!("file://{there}")), &["--root", "."], Err("may not be read")),
+        (text("/etc/passwd"), &["--root", &root], Err("may not be read")),
+        (text("out/../../../etc/passwd"), &["--root", "out"], Err("may not be read")),
+        ("<xsl:value-of select=\"doc('i.xml')//a[2]/@n\"/>".to_owned(), &["--root", "out"], Ok("2")),
+        (
+            "<xsl:value-of select=\"name(document('')/*)\"/>".to_owned(),
+            &["--root", "out"],
+            Ok("xsl:stylesheet"),
+        ),
+        (text("i.xml"), &["--root", "none"], Err("--root none")),
+        (text("i.xml"), &["--root", ".", "--dtd", "external"], Err("--dtd external")),
+    ] {
+        let folder = Folder::new("roots", &template);
+        let done = folder.run(more);
+        let (out, error) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        match expected {
+            Ok(expected) => assert_eq!(out, expected, "{template}: {error}"),
+            Err(expected) => {
+                assert!(!done.status.success() && error.contains(expected), "{template}: {error}");
+            }
+        }
+    }
+    std::fs::remove_dir_all(&outside).unwrap();
+}
+
+#[test]
+fn expressions_are_evaluated_where_that_is_allowed() {
+    let template = "<xsl:evaluate xpath=\"'count(//a)'\" context-item='.'/>";
+    for (more, expected) in [(&["--allow-evaluate"][..], Ok("2")), (&[], Err("XTDE3175"))] {
+        let folder = Folder::of_version("3.0", "evaluate", template);
+        let done = folder.run(more);
+        let (out, error) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        match expected {
+            Ok(expected) => assert_eq!(out, expected, "{error}"),
+            Err(expected) => assert!(!done.status.success() && error.contains(expected), "{error}"),
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::resources::RESOURCE;
 use crate::stylesheet::{Style, failed};
-use crate::xslt::{parsed, place};
+use crate::xslt::{parsed, place, set_json};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Mediator, Moves, Need,
@@ -11,6 +11,7 @@ use flow::{
 };
 use message::{Body, Coding};
 use xml::Document;
+use xslt::OutputMethod;
 
 /// `<fastXSLT key="KEY"/>`
 pub const DEFINITION: Definition = Definition {
@@ -31,7 +32,7 @@ pub const DEFINITION: Definition = Definition {
 const PAGE: Page = Page {
     family: Family::Transformation,
     semantics: "The stylesheet runs on the whole body as it was received, including the envelope, whatever its content type, and the result replaces it
-byte by byte; the content type stays. There are no properties, source and target; for these use [xslt](xslt.md). If an earlier step
+byte by byte; the content type stays, unless the stylesheet has `output method=\"json\"` (3.0): then the message becomes JSON. There are no properties, source and target; for these use [xslt](xslt.md). If an earlier step
 has read or changed the body, its first element is transformed and replaced.
 
 A stylesheet streams if it looks only downwards ([which ones](../tools.md#xslt)). Then a body of more than 256 KB that no step has read is transformed
@@ -106,6 +107,7 @@ impl Mediator for FastXslt {
         let FastXslt(style) = self;
         let (key, sheet) = style.find(context)?;
         let error = while_transforming;
+        let is_json = sheet.output().method == Some(OutputMethod::Json);
         let reading = context.payload.reading();
         let plain = reading.coding == Coding::Identity
             && reading.charset.is_none_or(|charset| charset.name() == "UTF-8");
@@ -114,6 +116,10 @@ impl Mediator for FastXslt {
         {
             // The body itself, envelope and all.
             let input = parsed(&sheet, bytes.clone(), context)?;
+            if is_json {
+                let json = style.text(&key, &sheet, &input, &[], true, context).map_err(error)?;
+                return set_json(&key, &json, context).map(|()| Flow::Next).map_err(error);
+            }
             let mut out = Vec::new();
             style
                 .run(&key, context, true, |options| {
@@ -129,6 +135,10 @@ impl Mediator for FastXslt {
         let mut input = Document::new();
         if let Some(envelope) = context.payload.built_envelope() {
             input.copy_from(Document::ROOT, &envelope.document, node);
+        }
+        if is_json {
+            let json = style.text(&key, &sheet, &input, &[], false, context).map_err(error)?;
+            return set_json(&key, &json, context).map(|()| Flow::Next).map_err(error);
         }
         let result =
             style.run(&key, context, false, |options| sheet.transform(&input, Document::ROOT, &[], options));
@@ -167,6 +177,22 @@ mod tests {
         let tested = testing::main(&crate::registry(testing::endpoints), &text);
         let response = tested.ask("POST", "/", &[("Content-Type", "application/xml")], "<a/>");
         assert!(response.body.ends_with("</n>"), "{response:?}");
+    }
+
+    #[test]
+    fn a_stylesheet_that_writes_json_makes_the_message_json() {
+        let sheet = "<!--top--><localEntry key='s'><x:stylesheet xmlns='' version='3.0' xmlns:x='http://www.w3.org/1999/XSL/Transform'>\
+            <x:output method='json'/><x:template match='/'><x:sequence select=\"map {'n': name(/*)}\"/></x:template></x:stylesheet></localEntry>";
+        for before in ["", "<filter xpath='count(//a) = 1'><then/></filter>"] {
+            let read = "<property name='p' expression='json-eval($.n)'/>";
+            let text = format!("{before}<fastXSLT key='s'/>{read}{sheet}");
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert!(tested.found.is_empty(), "{:?}", tested.found);
+            let mut end = tested.run(&[("Content-Type", "application/xml")], "<a/>");
+            assert_eq!(end.outcome().as_deref(), Ok(r#"{"n":"a"}"#), "{before}");
+            assert_eq!(end.property("p").as_deref(), Some("a"), "{before}");
+            assert_eq!(end.context.headers.get("Content-Type"), Some("application/json"), "{before}");
+        }
     }
 
     #[test]

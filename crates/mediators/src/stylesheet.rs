@@ -18,12 +18,23 @@ use xslt::{CompileOptions, Processor, Resolver, RunOptions, Stylesheet};
 /// default that of the stylesheet.
 pub(crate) const PROCESSOR: &str = "http://busbar.dev/xslt/processor";
 
+/// `<attribute name="…" value="true"/>`: `xsl:evaluate` may run in the stylesheets of the mediator.
+pub(crate) const EVALUATE: &str = "http://busbar.dev/xslt/evaluate";
+
 /// See the module.
 pub(crate) struct Style {
     source: Source,
     /// `<resource location key>`: what `href`s of include, import and `document()` mean.
     resources: Arc<Resources>,
+    language: Language,
+}
+
+/// How stylesheets are compiled.
+#[derive(Clone, Copy, Default)]
+struct Language {
     processor: Processor,
+    /// `xsl:evaluate` may run.
+    evaluate: bool,
 }
 
 enum Source {
@@ -56,10 +67,10 @@ impl Resolver for Modules<'_> {
 fn compiled(
     key: &str,
     bytes: &[u8],
-    processor: Processor,
+    Language { processor, evaluate }: Language,
     resolver: &Modules<'_>,
 ) -> Result<Stylesheet, String> {
-    let options = CompileOptions { uri: key, resolver, processor, ..CompileOptions::default() };
+    let options = CompileOptions { uri: key, resolver, processor, evaluate, ..CompileOptions::default() };
     Stylesheet::compile(bytes, &options)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
@@ -75,12 +86,24 @@ impl Style {
         let key = compiler.key_value(element, attribute)?;
         let place = element.value_span(attribute);
         let resources = Arc::new(Resources::compile(element, compiler));
-        let mut processor = Processor::ByStylesheet;
+        let mut language = Language::default();
         for setting in element.children_named("attribute") {
+            if setting.attr("name") == Some(EVALUATE) {
+                language.evaluate = match setting.attr("value") {
+                    Some("true") => true,
+                    Some("false") => false,
+                    other => {
+                        let message = format!("`{}` is neither true nor false", other.unwrap_or_default());
+                        let label = "whether xsl:evaluate may run";
+                        compiler.error("bad-value", message, setting.start_tag(), label);
+                        return None;
+                    }
+                };
+            }
             if setting.attr("name") != Some(PROCESSOR) {
                 continue;
             }
-            processor = match setting.attr("value") {
+            language.processor = match setting.attr("value") {
                 Some("1.0") => Processor::V1,
                 Some("2.0") => Processor::V2,
                 other => {
@@ -99,12 +122,12 @@ impl Style {
             return Some(Style {
                 source: Source::Keyed { key, stylesheets: EntryCache::default() },
                 resources,
-                processor,
+                language,
             });
         };
         let shared = &*compiler;
         let find = |key: &str| shared.entry(key).map(|entry| entry.bytes);
-        match compiled(name, &entry.bytes, processor, &Modules { resources: &resources, entry: &find }) {
+        match compiled(name, &entry.bytes, language, &Modules { resources: &resources, entry: &find }) {
             Ok(sheet) => {
                 for call in sheet.unavailable() {
                     let message = format!("the stylesheet `{name}` calls Java: {}", call.message);
@@ -114,8 +137,18 @@ impl Style {
                             .help("messages for which it is called fault"),
                     );
                 }
+                if let Some(place) = sheet.forbidden() {
+                    let message = format!("the stylesheet `{name}` has xsl:evaluate, which is not allowed");
+                    compiler.diagnostics.push(
+                        Diagnostic::warning("bad-stylesheet", message)
+                            .at(element.value_span(attribute), place.to_string())
+                            .help(format!(
+                                "messages that come to it fault; <attribute name=\"{EVALUATE}\" value=\"true\"/> allows it"
+                            )),
+                    );
+                }
                 let source = Source::Fixed(Arc::clone(name), Arc::new(sheet));
-                Some(Style { source, resources, processor })
+                Some(Style { source, resources, language })
             }
             Err(why) => {
                 let first = why.lines().next().unwrap_or("").to_owned();
@@ -129,7 +162,7 @@ impl Style {
                 Some(Style {
                     source: Source::Keyed { key, stylesheets: EntryCache::default() },
                     resources,
-                    processor,
+                    language,
                 })
             }
         }
@@ -148,7 +181,7 @@ impl Style {
         let find = |key: &str| plan.entry(key).map(|entry| entry.bytes);
         let modules = Modules { resources: &self.resources, entry: &find };
         let sheet = stylesheets.get_or_make(&key, entry.bytes, |bytes| {
-            compiled(&key, bytes, self.processor, &modules).map_err(|why| failed(&key, why))
+            compiled(&key, bytes, self.language, &modules).map_err(|why| failed(&key, why))
         })?;
         Ok((key, sheet))
     }
@@ -247,6 +280,27 @@ impl Style {
             transform(&RunOptions { stripped, ..*options })
         })
         .map_err(|error| failed(key, error.to_string()))
+    }
+}
+
+impl Style {
+    /// What the stylesheet writes, decoded.
+    pub(crate) fn text(
+        &self,
+        key: &str,
+        sheet: &Stylesheet,
+        input: &xml::Document,
+        parameters: &[(&str, xpath::Value)],
+        stripped: bool,
+        context: &Context,
+    ) -> Result<String, Fault> {
+        let mut out = Vec::new();
+        self.run(key, context, stripped, |options| {
+            sheet.transform_to(input, xml::Document::ROOT, parameters, options, &mut out)
+        })?;
+        let text = xml::decode(out, sheet.output().encoding.as_deref())
+            .map_err(|why| failed(key, format!("the result cannot be read: {why}")))?;
+        Ok(String::from_utf8_lossy(&text.text).into_owned())
     }
 }
 

@@ -6,7 +6,7 @@
 //! the message arrives.
 
 use crate::resources::RESOURCE;
-use crate::stylesheet::{PROCESSOR, Style, failed, not_xml};
+use crate::stylesheet::{EVALUATE, PROCESSOR, Style, failed, not_xml};
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
@@ -62,10 +62,11 @@ const PAGE: Page = Page {
     semantics: "The stylesheet gets the first element of the body, or the first that `source` selects, as a document of its own. The element that
 it makes replaces that element; everything around it stays. If `source` selects the body or header of the SOAP envelope, its contents are replaced with the children of the
 resulting element; if it selects the envelope, the result must be an envelope. With `output method=\"text\"` the
-result is the element `text` of the namespace `http://ws.apache.org/commons/ns/payload`. With `target` the result becomes a property instead
-(as text if the property `transform.xslt.result.disableBuild` is true), and the message stays.
+result is the element `text` of the namespace `http://ws.apache.org/commons/ns/payload`, and so with `adaptive`. With `method=\"json\"` (3.0) the message becomes
+the JSON that the stylesheet makes, whatever `source` is, and its content type `application/json`. With `target` the result becomes a property instead
+(as text if the property `transform.xslt.result.disableBuild` is true; a JSON result as JSON), and the message stays.
 
-The content type stays too: JSON is transformed in its XML form, whose element is `jsonObject`, and is written as JSON again. An
+Otherwise the content type stays too: JSON is transformed in its XML form, whose element is `jsonObject`, and is written as JSON again. An
 empty body is passed on, with a warning in the log.
 
 Each `property` is a parameter of the stylesheet, always a text. An expression that gives nothing leaves the default of the stylesheet. Include, import
@@ -98,14 +99,15 @@ connection that the result goes to.",
         ),
         Inside::new(
             "attribute*",
-            "for transformers in Java: of no effect here, but for one",
+            "for transformers in Java: of no effect here, but for two",
             &[
                 Attribute::required(
                     "name",
                     Values::Text,
-                    "`http://busbar.dev/xslt/processor`: the version of XSLT as which the stylesheet runs, regardless of its own",
+                    "`http://busbar.dev/xslt/processor`: the version of XSLT as which the stylesheet runs, regardless of its own; \
+                     `http://busbar.dev/xslt/evaluate`: whether `xsl:evaluate` may run (XSLT 3.0), by default not",
                 ),
-                Attribute::required("value", Values::Text, "for this one 1.0 or 2.0"),
+                Attribute::required("value", Values::Text, "1.0 or 2.0; true or false"),
             ],
         ),
         RESOURCE,
@@ -130,6 +132,10 @@ connection that the result goes to.",
         (
             "<xslt key=\"none\"><attribute name=\"http://busbar.dev/xslt/processor\" value=\"3.0\"/></xslt>",
             "`3.0` is not a version of XSLT",
+        ),
+        (
+            "<xslt key=\"none\"><attribute name=\"http://busbar.dev/xslt/evaluate\" value=\"yes\"/></xslt>",
+            "`yes` is neither true nor false",
         ),
     ],
     faults: &[
@@ -189,7 +195,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         parameters.push((name.to_owned(), given));
     }
     for setting in element.children_named("feature").chain(element.children_named("attribute")) {
-        if !setting.attr("name").is_some_and(|name| name.starts_with(OWN) || name == PROCESSOR) {
+        if !setting
+            .attr("name")
+            .is_some_and(|name| name.starts_with(OWN) || name == PROCESSOR || name == EVALUATE)
+        {
             let message = format!("`{}` of a Java transformer has no meaning here", setting.local());
             compiler.warning("no-effect", message, setting.start_tag(), "this is ignored");
         }
@@ -254,9 +263,15 @@ impl Mediator for Xslt {
         let (key, sheet) = self.style.find(context)?;
         let parameters = self.parameters(context)?;
         let run = Run { style: &self.style, key: &key, sheet: &sheet, parameters: &parameters };
+        let is_json = sheet.output().method == Some(OutputMethod::Json);
         if self.source.is_none() && self.target.is_none() {
             if let Some(bytes) = context.payload.plain_xml() {
                 let bytes = bytes.clone();
+                if is_json {
+                    let input = parsed(&sheet, bytes, context)?;
+                    let json = run.text(&input, true, context)?;
+                    return set_json(&key, &json, context).map(|()| Flow::Next);
+                }
                 return run.plain(bytes, context).map(|()| Flow::Next);
             }
             if direct(&sheet)
@@ -282,7 +297,19 @@ impl Mediator for Xslt {
             tracing::warn!(message_id = %context.message_id(), "xslt: the body is empty, there is nothing to transform");
             return Ok(Flow::Next);
         };
-        let result = run.element(node, context)?;
+        let input = alone(node, context);
+        if is_json {
+            let json = run.text(&input, false, context)?;
+            match &self.target {
+                Some(target) => {
+                    let value = serde_json::from_str(&json).map_err(|why| not_json(&key, why))?;
+                    context.properties.set(Arc::clone(target), Value::Json(Arc::new(value)));
+                }
+                None => set_json(&key, &json, context)?,
+            }
+            return Ok(Flow::Next);
+        }
+        let result = run.tree(&input, false, context)?;
         match &self.target {
             Some(target) => {
                 let root = result.document_element().ok_or_else(|| failed(&key, "the result is empty"))?;
@@ -401,29 +428,52 @@ impl Run<'_> {
         Ok(result)
     }
 
-    /// The result for one element of the envelope.
-    fn element(&self, node: NodeId, context: &Context) -> Result<Document, Fault> {
-        // For the stylesheet the element is a document of its own.
-        let mut input = Document::new();
-        if let Some(envelope) = context.payload.built_envelope() {
-            input.copy_from(Document::ROOT, &envelope.document, node);
-        }
-        self.tree(&input, false, context)
+    fn tree(&self, input: &Document, stripped: bool, context: &Context) -> Result<Document, Fault> {
+        let written = match self.sheet.output().method {
+            Some(OutputMethod::Text) => {
+                self.document(input, stripped, context)?.string_value(Document::ROOT).into_owned()
+            }
+            Some(OutputMethod::Adaptive) => self.text(input, stripped, context)?,
+            _ => return self.document(input, stripped, context),
+        };
+        let mut text = Document::new();
+        let root = text.append_element(Document::ROOT, "", message::envelope::PAYLOAD, "text");
+        text.append_text(root, &written);
+        Ok(text)
     }
 
-    fn tree(&self, input: &Document, stripped: bool, context: &Context) -> Result<Document, Fault> {
+    fn document(&self, input: &Document, stripped: bool, context: &Context) -> Result<Document, Fault> {
         let transform = |options: &xslt::RunOptions<'_>| {
             self.sheet.transform(input, Document::ROOT, self.parameters, options)
         };
-        let result = self.style.run(self.key, context, stripped, transform)?.document;
-        if self.sheet.output().method != Some(OutputMethod::Text) {
-            return Ok(result);
-        }
-        let mut text = Document::new();
-        let root = text.append_element(Document::ROOT, "", message::envelope::PAYLOAD, "text");
-        text.append_text(root, &result.string_value(Document::ROOT));
-        Ok(text)
+        Ok(self.style.run(self.key, context, stripped, transform)?.document)
     }
+
+    /// The result of a method that writes no tree, decoded.
+    fn text(&self, input: &Document, stripped: bool, context: &Context) -> Result<String, Fault> {
+        self.style.text(self.key, self.sheet, input, self.parameters, stripped, context)
+    }
+}
+
+/// An element of the envelope as a document of its own, which it is for the stylesheet.
+fn alone(node: NodeId, context: &Context) -> Document {
+    let mut input = Document::new();
+    if let Some(envelope) = context.payload.built_envelope() {
+        input.copy_from(Document::ROOT, &envelope.document, node);
+    }
+    input
+}
+
+/// Makes JSON that a stylesheet has written the message.
+pub(crate) fn set_json(key: &str, text: &str, context: &mut Context) -> Result<(), Fault> {
+    context.payload.set_json(text).map_err(|why| not_json(key, why))?;
+    context.set_axis2("messageType", Value::from("application/json"));
+    Ok(())
+}
+
+/// The result is nested too deep, or character maps have spoilt it.
+fn not_json(key: &str, why: impl std::fmt::Display) -> Fault {
+    failed(key, format!("the result is not JSON: {why}"))
 }
 
 /// Parses a body as the stylesheet wants it.
@@ -648,6 +698,54 @@ mod tests {
         }
     }
 
+    /// Following mediators read JSON, and the client gets it; `adaptive` is for people.
+    #[test]
+    fn maps_become_json_messages() {
+        let sheet = |output: &str, select: &str| {
+            format!(
+                "<!--top--><localEntry key='s'><x:stylesheet xmlns='' version='3.0' xmlns:x='http://www.w3.org/1999/XSL/Transform'>\
+                <x:output method='{output}'/><x:param name='json' select=\"'[]'\"/><x:template match='/'><x:sequence select=\"{select}\"/></x:template></x:stylesheet></localEntry>"
+            )
+        };
+        let soap = "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Body><a><i>1</i></a></s:Body></s:Envelope>";
+        let made = "map {'i': //i/number(), 'all': array {parse-json($json)?*}, 'e': '\u{20ac}'}";
+        let one = r#"{"i":1,"all":[],"e":"€"}"#.replace("\\u20ac", "\u{20ac}");
+        let two = r#"{"i":2,"all":[1,"x"],"e":"€"}"#.replace("\\u20ac", "\u{20ac}");
+        let parameter = "<xslt key='s'><property name='json' expression='json-eval($.l)'/></xslt>";
+        for (mediator, output, headers, body, out) in [
+            ("<xslt key='s'/>", "json", XML, "<a><i>1</i></a>", &one),
+            ("<xslt key='s'/>", "json", SOAP, soap, &one),
+            ("<xslt key='s' source='//i'/>", "json", XML, "<a><i>1</i></a>", &one),
+            ("<xslt key='s'/>", "json' encoding='UTF-16", XML, "<a><i>1</i></a>", &one),
+            (parameter, "json", JSON, r#"{"i":2,"l":[1,"x"]}"#, &two),
+        ] {
+            let read = "<property name='p' expression='json-eval($.i)'/>";
+            let text = format!("{mediator}{read}{}", sheet(output, made));
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert!(tested.found.is_empty(), "{:?}", tested.found);
+            let mut end = tested.run(headers, body);
+            assert_eq!(end.outcome().as_ref(), Ok(out), "{mediator} {body}");
+            assert!(end.property("p").is_some_and(|p| out.contains(&p)), "{mediator} {body}");
+            let media = end.context.headers.get("Content-Type");
+            assert_eq!(media, Some("application/json"), "{mediator} {body}");
+        }
+        let registry = crate::registry(testing::endpoints);
+        let target = format!("<xslt key='s' target='t'/>{}", sheet("json", made));
+        let mut end = testing::main(&registry, &target).run(XML, "<a><i>1</i></a>");
+        assert_eq!(end.outcome().as_deref(), Ok("<a><i>1</i></a>"));
+        assert_eq!(end.property("t").as_ref(), Some(&one));
+        let adaptive = format!("<xslt key='s'/>{}", sheet("adaptive", "map {'a': (1, 'x')}"));
+        let text = "<text xmlns=\"http://ws.apache.org/commons/ns/payload\">map{\"a\":(1,\"x\")}</text>";
+        assert_eq!(testing::main(&registry, &adaptive).run(XML, "<a/>").outcome().as_deref(), Ok(text));
+        for (select, says) in [("(1, 2)", "SERE0023"), ("map {'a': true#0}", "SERE0021")] {
+            let text = format!("<xslt key='s'/>{}", sheet("json", select));
+            let end = testing::main(&registry, &text).run(XML, "<a/>");
+            let why = end.property("ERROR_DETAIL").unwrap_or_default();
+            assert!(end.fault().is_some_and(|fault| fault.starts_with("0: Unable")), "{select}");
+            assert!(why.contains(says), "{why}");
+        }
+    }
+
     #[test]
     fn soap_headers_stay_and_an_envelope_replaces_everything() {
         let body = "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Header><h/></s:Header><s:Body><a/></s:Body></s:Envelope>";
@@ -754,12 +852,33 @@ mod tests {
     }
 
     #[test]
+    fn expressions_are_evaluated_where_that_is_allowed() {
+        let sheet = "<!--top--><localEntry key='s'><x:stylesheet xmlns='' version='3.0' xmlns:x='http://www.w3.org/1999/XSL/Transform'>\
+            <x:output omit-xml-declaration='yes'/><x:template match='/'><r><x:evaluate xpath='/*/@x' context-item='/'/></r></x:template></x:stylesheet></localEntry>";
+        let registry = crate::registry(testing::endpoints);
+        let body = "<a x='count(//b)'><b/><b/></a>";
+        let allowed = "<xslt key='s'><attribute name='http://busbar.dev/xslt/evaluate' value='true'/></xslt>";
+        let tested = testing::main(&registry, &format!("{allowed}{sheet}"));
+        assert!(tested.found.is_empty(), "{:?}", tested.found);
+        assert_eq!(tested.run(XML, body).outcome().as_deref(), Ok("<r>2</r>"));
+        let tested = testing::main(&registry, &format!("<xslt key='s'/>{sheet}"));
+        assert!(tested.reports("has xsl:evaluate, which is not allowed"), "{:?}", tested.found);
+        let detail = tested.run(XML, body).property("ERROR_DETAIL").unwrap_or_default();
+        assert!(detail.contains("XTDE3175"), "{detail}");
+    }
+
+    #[test]
     fn mistakes_are_found_when_the_configuration_loads() {
         for (mediator, inside, says) in [
             (
                 "<xslt key='s'><attribute name='http://busbar.dev/xslt/processor' value='3.0'/></xslt>",
                 "",
                 "not a version of XSLT",
+            ),
+            (
+                "<xslt key='s'><attribute name='http://busbar.dev/xslt/evaluate' value='1'/></xslt>",
+                "",
+                "neither true nor false",
             ),
             ("<xslt key='s'/>", "<x:nonsense/>", "cannot be compiled"),
             ("<xslt key='s'/>", "<x:include href='gone'/>", "cannot be compiled"),

@@ -230,6 +230,14 @@ impl Value {
         if own && self.len() < value.len() { self.len() } else { 0 }
     }
 
+    /// How many items had to be stored to make it from `before`, which it may share items with.
+    pub fn added_to(&self, before: &Value) -> usize {
+        match (self, before) {
+            (Value::Sequence(items), Value::Sequence(before)) => items.added_to(before),
+            _ => self.len(),
+        }
+    }
+
     /// The value as a single atomic one; `None`: it is a sequence or contains nodes.
     pub fn single_atomic(&self) -> Option<Atomic> {
         Some(match self {

@@ -133,7 +133,8 @@ impl Calls {
             let (ExprKind::Call(name, _) | ExprKind::NamedFunction(name, _)) = &e.kind else { return };
             match name.local.as_str() {
                 "key" | "format-number" | "system-property" | "element-available" | "function-available"
-                | "type-available" | "accumulator-before" | "accumulator-after" => calls.names = true,
+                | "type-available" | "accumulator-before" | "accumulator-after" | "format-date"
+                | "format-time" | "format-dateTime" => calls.names = true,
                 "evaluate" | "map" | "closure" | "function-lookup" => {
                     calls = Calls { names: true, base: true, evaluates: true };
                 }

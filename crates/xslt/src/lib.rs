@@ -188,6 +188,19 @@ impl Stylesheet {
         self.plan.unavailable.iter().map(placed).collect()
     }
 
+    /// The first `xsl:evaluate` that is not allowed to run ([`CompileOptions::evaluate`]) and has no fallback: a transformation that reaches
+    /// it fails.
+    pub fn forbidden(&self) -> Option<XsltError> {
+        let place = self.plan.forbidden?;
+        Some(XsltError {
+            message: "xsl:evaluate is not allowed".into(),
+            uri: self.plan.modules.get(place.module as usize).cloned().unwrap_or_default(),
+            line: place.line,
+            column: place.column,
+            raised: None,
+        })
+    }
+
     /// The URIs of its modules: the stylesheet, and what it includes and imports.
     pub fn modules(&self) -> &[String] {
         &self.plan.modules

@@ -56,6 +56,10 @@ pub(crate) struct Plan {
     pub literals: u32,
     /// Messages for functions that expressions call and that are not implemented, where the call is an error at run time only.
     pub unavailable: Vec<(String, Place)>,
+    /// `xsl:evaluate` may run.
+    pub evaluates: bool,
+    /// The first `xsl:evaluate` that may not run, and has no fallback.
+    pub forbidden: Option<Place>,
     /// Some expression calls `last()`.
     pub needs_size: bool,
     /// Bytes of the principal stylesheet, for `document('')` where the resolver has none.
@@ -637,6 +641,8 @@ pub(crate) struct Function {
     pub version2: bool,
     /// Results are cached by their arguments (`cache="yes"`).
     pub keeps: bool,
+    /// Expressions of `xsl:evaluate` may call it.
+    pub public: bool,
     /// The declared type of the result.
     pub returns: Option<Declared>,
     pub place: Place,

@@ -32,6 +32,8 @@ pub(crate) struct Step {
     pub predicates: Box<[Predicate]>,
     /// `//` stands to the left of this step (otherwise `/` or nothing).
     pub ancestor: bool,
+    /// A predicate asks for the node that is matched: `current()`.
+    pub current: bool,
 }
 
 /// The start of the first step.
@@ -192,6 +194,15 @@ impl Pattern {
     }
 }
 
+/// Whether an expression calls `current()`.
+fn asks_for_current(tree: &ast::Expr) -> bool {
+    let mut found = false;
+    tree.walk(&mut |e| {
+        found |= matches!(&e.kind, ExprKind::Call(name, arguments) if name.local == "current" && arguments.is_empty());
+    });
+    found
+}
+
 impl Alternative {
     fn compile(source: &str, tree: &ast::Expr, cx: &mut PatternContext<'_>) -> Result<Alternative, String> {
         let text = &source[tree.span.range()];
@@ -256,6 +267,7 @@ impl Alternative {
                 }
             };
             let mut predicates = Vec::new();
+            let current = step.predicates.iter().any(asks_for_current);
             for predicate in &step.predicates {
                 let expr = Expr::compile_tree(
                     source,
@@ -279,6 +291,7 @@ impl Alternative {
                 test: Test::compile(&step.test, attribute, cx)?,
                 predicates: predicates.into(),
                 ancestor,
+                current,
             });
             ancestor = false;
         }

@@ -32,14 +32,15 @@ impl Resolver for NoResolver {
 /// Reads local files, by path or `file:` URI; never the network.
 #[derive(Default)]
 pub struct FileResolver {
-    /// Only files below this directory; `None` = any.
-    pub root: Option<PathBuf>,
+    /// Only these files, and those below these directories; `None` = any.
+    roots: Option<Vec<PathBuf>>,
 }
 
 impl FileResolver {
-    /// A resolver of files below `root`.
-    pub fn below(root: impl Into<PathBuf>) -> FileResolver {
-        FileResolver { root: Some(root.into()) }
+    /// A resolver of these files, and of those below these directories. What does not exist has no files.
+    pub fn below<P: AsRef<Path>>(roots: impl IntoIterator<Item = P>) -> FileResolver {
+        let found = roots.into_iter().filter_map(|root| root.as_ref().canonicalize().ok());
+        FileResolver { roots: Some(found.collect()) }
     }
 }
 
@@ -51,16 +52,16 @@ impl Resolver for FileResolver {
         }
         let path = crate::functions::strings::decode_uri(path);
         let path = Path::new(&path);
-        if let Some(root) = &self.root {
-            let allowed = path
-                .canonicalize()
-                .and_then(|p| Ok(p.starts_with(root.canonicalize()?)))
-                .map_err(|e| format!("cannot read \"{uri}\": {e}"))?;
-            if !allowed {
-                return Err(format!("\"{uri}\" is outside of {}", root.display()));
-            }
-        }
-        std::fs::read(path).map_err(|e| format!("cannot read \"{uri}\": {e}"))
+        let failed = |e: std::io::Error| format!("cannot read \"{uri}\": {e}");
+        let Some(roots) = &self.roots else { return std::fs::read(path).map_err(failed) };
+        // What is read is the file that was checked, wherever links lead. Whether there are others is not said.
+        let file = path.canonicalize().ok().filter(|file| roots.iter().any(|root| file.starts_with(root)));
+        let file = file.ok_or_else(|| {
+            format!(
+                "\"{uri}\" may not be read: it is not there, or outside of the directories that are allowed"
+            )
+        })?;
+        std::fs::read(file).map_err(failed)
     }
 }
 
@@ -178,6 +179,39 @@ fn remove_dots(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn only_files_below_the_directories() {
+        let top = std::env::temp_dir().join(format!("busbar-resolver-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&top);
+        for (file, text) in [("a/x", "x"), ("b/y", "y"), ("c/z", "z"), ("c/own", "o")] {
+            std::fs::create_dir_all(top.join(file).parent().unwrap()).unwrap();
+            std::fs::write(top.join(file), text).unwrap();
+        }
+        std::os::unix::fs::symlink(top.join("c/z"), top.join("a/link")).unwrap();
+        let resolver =
+            FileResolver::below([top.join("a"), top.join("b"), top.join("none"), top.join("c/own")]);
+        for (uri, expected) in [
+            ("a/x", Some("x")),
+            ("b/y", Some("y")),
+            ("a/../b/y", Some("y")),
+            ("c/own", Some("o")),
+            ("c/z", None),
+            ("a/../c/z", None),
+            ("a/%2e%2e/c/z", None),
+            ("a/link", None),
+            ("a/none", None),
+            ("a", None),
+        ] {
+            let uri = format!("{}/{uri}", top.display());
+            let found = resolver.read(&uri).ok().map(|bytes| String::from_utf8(bytes).unwrap());
+            assert_eq!(found.as_deref(), expected, "{uri}");
+            assert_eq!(resolver.read(&format!("file://{uri}")).is_ok(), expected.is_some(), "{uri}");
+        }
+        assert!(FileResolver::default().read(&format!("{}/c/z", top.display())).is_ok());
+        std::fs::remove_dir_all(&top).unwrap();
+    }
 
     #[test]
     fn joins() {

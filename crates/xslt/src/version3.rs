@@ -30,6 +30,8 @@ pub(crate) enum Version3 {
     Assert { test: Expr, content: Content, code: Option<Avt>, scope: Scope },
     /// `xsl:merge`.
     Merge { sources: Box<[MergeSource]>, action: Body },
+    /// `xsl:evaluate`.
+    Evaluate(Box<Evaluate>),
     /// `xsl:context-item`: requirements on the context item of a template.
     ContextItem { required: bool, absent: bool, declared: Option<Declared> },
 }
@@ -41,6 +43,22 @@ pub(crate) struct GlobalContext {
     pub absent: bool,
     pub declared: Option<Declared>,
     pub place: Place,
+}
+
+/// `xsl:evaluate`.
+#[derive(Debug)]
+pub(crate) struct Evaluate {
+    pub xpath: Expr,
+    pub declared: Option<Declared>,
+    pub base: Option<Avt>,
+    /// A map of variables.
+    pub with_params: Option<Expr>,
+    pub context_item: Option<Expr>,
+    pub namespace_context: Option<Expr>,
+    pub arguments: Box<[Argument]>,
+    /// The namespace of element names without a prefix.
+    pub default: Box<str>,
+    pub scope: Scope,
 }
 
 /// A parameter of `xsl:iterate`.

@@ -471,3 +471,89 @@ fn global_context_items() {
     );
     check("3.0", template, &[("<xsl:value-of select='uri-collection()'/>", "!FODC0002")]);
 }
+
+/// In a pattern `current()` is the node that is matched, in predicates of its ancestors too.
+#[test]
+fn current_in_patterns() {
+    let sheet = |version: &str, pattern: &str| {
+        let sheet = format!(
+            "<xsl:stylesheet version='{version}' xmlns:xsl='http://www.w3.org/1999/XSL/Transform'><xsl:output method='text'/>\
+             <xsl:template match=\"{pattern}\">[<xsl:value-of select='@n'/>]</xsl:template><xsl:template match='text()'/></xsl:stylesheet>"
+        );
+        let sheet = Stylesheet::compile(sheet.as_bytes(), &CompileOptions::default()).unwrap();
+        let input =
+            "<r><g k='1'><i n='1'/><i n='2'/></g><g k='2'><i n='1'/><i n='2'/><i n='2'/></g><g k='2'/></r>";
+        let doc = Document::parse(input, &ParseOptions::default()).unwrap();
+        let mut bytes = Vec::new();
+        sheet.transform_to(&doc, Document::ROOT, &[], &RunOptions::default(), &mut bytes).unwrap();
+        String::from_utf8(bytes).unwrap()
+    };
+    for version in ["2.0", "3.0"] {
+        for (pattern, expected) in [
+            ("g[@k = current()/@n]/i", "[1][2][2]"),
+            ("g[current()/@n = '2']/i", "[2][2][2]"),
+            ("r[g/@k = current()/@n]//i[@n = current()/@n]", "[1][2][1][2][2]"),
+            ("g[position() = current()/@n]/i", "[1][2][2]"),
+            ("g[@k = 2][position() = current()/@n - 1]/i", "[2][2]"),
+            ("i[current()/@n = 2]", "[2][2][2]"),
+            ("i[@n = 2][current()/@n = 2][2]", "[2]"),
+        ] {
+            assert_eq!(sheet(version, pattern), expected, "{version} {pattern}");
+        }
+    }
+}
+
+/// A limit that a dynamic expression exceeds is an error, not an empty result.
+#[test]
+fn limits_within_dynamic_expressions() {
+    let sheet = "<xsl:stylesheet version='1.0' xmlns:xsl='http://www.w3.org/1999/XSL/Transform' xmlns:dyn='http://exslt.org/dynamic' \
+        xmlns:func='http://exslt.org/functions' xmlns:f='urn:f'>\
+        <func:function name='f:a'><func:result select='f:a() + 1'/></func:function>\
+        <xsl:template match='/'><o><xsl:value-of select=\"dyn:evaluate('f:a()')\"/></o></xsl:template></xsl:stylesheet>";
+    let sheet = Stylesheet::compile(sheet.as_bytes(), &CompileOptions::default()).unwrap();
+    let doc = Document::parse("<r/>", &ParseOptions::default()).unwrap();
+    let error = sheet.transform(&doc, Document::ROOT, &[], &RunOptions::default()).unwrap_err();
+    assert!(error.message.starts_with("XPDY0130") && error.line == 1, "{error}");
+}
+
+#[test]
+fn limits_have_a_code() {
+    let body =
+        "<xsl:call-template name='t'/></xsl:template><xsl:template name='t'><xsl:call-template name='t'/>1";
+    check("3.0", template, &[(body, "!XPDY0130")]);
+}
+
+#[test]
+fn what_mode_declarations_say_differently_has_a_place() {
+    let body = "<xsl:mode name='m' on-no-match='fail'/>\n<xsl:mode name='m' on-no-match='deep-skip'/>";
+    let errors = run("3.0", body).unwrap_err();
+    assert_eq!((errors.len(), errors[0].line, errors[0].uri.as_str()), (1, 3, "s.xsl"), "{}", errors[0]);
+    assert!(errors[0].message.starts_with("XTSE0545"), "{}", errors[0]);
+}
+
+/// The name of a calendar is a qualified name.
+#[test]
+fn prefixes_of_calendars_are_declared() {
+    check(
+        "3.0",
+        template,
+        &[
+            (
+                "<xsl:value-of select=\"format-date(xs:date('2020-01-02'), '[Y]', 'en', 'f:own', ())\"/>",
+                "[Calendar: AD]2020",
+            ),
+            (
+                "<xsl:value-of select=\"format-date(xs:date('2020-01-02'), '[Y]', 'en', 'Q{urn:f}own', ())\"/>",
+                "[Calendar: AD]2020",
+            ),
+            (
+                "<xsl:value-of select=\"format-date(xs:date('2020-01-02'), '[Y]', 'en', 'none:AD', ())\"/>",
+                "!FOFD1340",
+            ),
+            (
+                "<xsl:value-of select=\"format-time(xs:time('10:00:00'), '[H]', 'en', 'none:AD', ())\"/>",
+                "!FOFD1340",
+            ),
+        ],
+    );
+}

@@ -203,10 +203,48 @@ fn instructions_of_3_0_in_proportion() {
             "<x:function name='f:s'><x:param name='l'/><x:sequence select='if (exists($l)) then f:s($l[position() gt 1]) else 0'/></x:function><x:template match='/'><o><x:value-of select='f:s(//a), f:s(//a/@id/string())'/></o></x:template>",
             "<x:function name='f:s'><x:param name='l'/><x:sequence select='if (exists($l)) then f:s($l[position() &lt; last()]) else 0'/></x:function><x:template match='/'><o><x:value-of select='f:s(subsequence(//a, 1, 20))'/></o></x:template>",
             "<x:function name='f:s'><x:param name='l'/><x:sequence select='if (exists($l)) then (head($l), f:s(tail($l))) else ()'/></x:function><x:template match='/'><o><x:value-of select='count(f:s(subsequence(//a, 1, 20)))'/></o></x:template>",
+            "<x:iterate select='//a'><x:param name='s' select='()'/><x:on-completion select='count($s)'/><x:next-iteration><x:with-param name='s' select='$s, .'/></x:next-iteration></x:iterate>",
+            "<x:iterate select='//a'><x:param name='s' as='xs:string*' select='()'/><x:on-completion select='$s'/><x:next-iteration><x:with-param name='s' select='string(.), $s'/></x:next-iteration></x:iterate>",
+            "<x:iterate select='//a'><x:param name='s' as='element()*' select='()'/><x:on-completion select='$s/@id'/><x:next-iteration><x:with-param name='s' select='if (b) then ($s, ., b) else ($s, .)'/></x:next-iteration></x:iterate>",
+            "<x:iterate select='//a'><x:param name='s' as='xs:integer*' select='0'/><x:on-completion select='$s'/><x:next-iteration><x:with-param name='s' select='$s, $s[last()] + 1'/></x:next-iteration></x:iterate>",
+            "<x:iterate select='//a'><x:param name='q' select='1 to 60'/><x:on-completion select='$q'/><x:next-iteration><x:with-param name='q' select='tail($q), string(.)'/></x:next-iteration></x:iterate>",
+            "<x:function name='f:s'><x:param name='l'/><x:param name='s' as='xs:string*'/><x:sequence select='if (empty($l)) then $s else f:s(tail($l), ($s, head($l)))'/></x:function><x:template match='/'><o><x:value-of select='f:s(//a/@id/string(), ())'/></o></x:template>",
             "<x:template match='/' expand-text='yes'><o><x:for-each select='//a'>{.} of {@id}</x:for-each></o></x:template>",
         ],
         "3.0",
     );
+}
+
+/// Values of an accumulator share what they have in common, in time and in memory.
+#[test]
+fn accumulators_that_collect_in_proportion() {
+    let sheet = |ty: &str, select: &str| {
+        format!(
+            "<x:accumulator name='v' {ty} initial-value='()'><x:accumulator-rule match='a' select='{select}'/></x:accumulator>\
+             <x:mode use-accumulators='v'/><x:template match='/'><o><x:value-of select='count(accumulator-after(\"v\"))'/></o></x:template>"
+        )
+    };
+    for (ty, select) in [
+        ("", "$value, string(@id)"),
+        ("as=\"xs:string*\"", "$value, string(@id)"),
+        ("as=\"node()*\"", "(., $value)"),
+        ("", "if (b) then ($value, .) else $value"),
+    ] {
+        let sheet = sheet(ty, select);
+        let whole = format!(
+            "<x:stylesheet version='3.0' xmlns:x='http://www.w3.org/1999/XSL/Transform' xmlns:xs='http://www.w3.org/2001/XMLSchema'>{sheet}</x:stylesheet>"
+        );
+        let whole = Stylesheet::compile(whole.as_bytes(), &CompileOptions::default()).unwrap();
+        let run = |count: usize| {
+            let input = Document::parse(mixed(count), &ParseOptions::default()).unwrap();
+            let run = || whole.transform(&input, Document::ROOT, &[], &RunOptions::default()).map(|_| ());
+            let (result, used) = meter::within(std::time::Duration::from_secs(600), None, run);
+            result.unwrap_or_else(|error| panic!("{select}: {error}"));
+            used.units
+        };
+        let (once, twice) = (run(10_000), run(20_000));
+        assert!(twice < once * 5 / 2, "{ty} {select}: {once}, {twice}");
+    }
 }
 
 #[test]
@@ -261,6 +299,7 @@ fn functions_in_proportion() {
             "<x:value-of select='map:size(map:merge(//a ! map { 1: . }, map { \"duplicates\": \"combine\" })), map:merge((map { 0: 0, 1: 1 }, //a ! map { string(@d): . }), map { \"duplicates\": \"combine\" })(1)'/>",
             "<x:value-of select='fold-left(1 to count(//a), //a, function($l, $n) { tail($l) }), fold-left(1 to count(//a), //a/string(), function($l, $n) { tail($l) })'/>",
             "<x:value-of select='array:size(array { //a }), array:size(fold-left(//a, [], function($r, $a) { array:append($r, 1) }))'/>",
+            "<x:value-of select='count(fold-left(//a, (), function($l, $a) { $l, $a })), fold-right(//a, (), function($a, $l) { $a, $l })/@id, count(fold-left(//a, (), function($l, $a) { ($l, ($a, 1)), string($a) }))'/>",
             "<x:value-of select='string-length(serialize(/)), count(parse-xml(serialize(/))//a)'/>",
             "<x:variable name='j' select='\"[\" || string-join(//a, \",\") || \"]\"'/><x:value-of select='array:size(parse-json($j)), count(json-to-xml($j)//*), string-length(xml-to-json(json-to-xml($j)))'/>",
             "<x:value-of select='count(//a ! (. || \"x\")), count(//a => reverse()), count(innermost(//node())), count(outermost(//node()))'/>",

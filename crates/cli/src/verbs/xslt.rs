@@ -36,6 +36,12 @@ pub struct Args {
     /// Where `xsl:result-document` writes its files; the current directory by default.
     #[arg(long, value_name = "DIRECTORY")]
     results: Option<PathBuf>,
+    /// A directory below which the stylesheet may read files while it runs (`doc()`, `unparsed-text()`): no others then, but its modules and INPUT.
+    #[arg(long = "root", value_name = "DIRECTORY")]
+    roots: Vec<PathBuf>,
+    /// Lets `xsl:evaluate` run: expressions that are made at run time.
+    #[arg(long)]
+    allow_evaluate: bool,
     /// What of a document type declaration is read; by default documents that have one are refused.
     #[arg(long)]
     dtd: Option<DtdArg>,
@@ -112,6 +118,7 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
             None => Processor::ByStylesheet,
         },
         results: true,
+        evaluate: args.allow_evaluate,
         static_parameters: &static_parameters,
         ..CompileOptions::default()
     };
@@ -135,8 +142,9 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         Some(directory) => Some(FileResults::below(directory).map_err(failed)?),
         None => FileResults::below(Path::new(".")).ok(),
     };
+    let documents = documents(args, &stylesheet).map_err(failed)?;
     let run = RunOptions {
-        resolver: &resolver,
+        resolver: &documents,
         dtd: &dtd,
         messages: Some(&messages),
         results: results.as_ref().map(|results| results as &dyn Results),
@@ -220,6 +228,21 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         );
     }
     Ok(())
+}
+
+/// Reads what the stylesheet asks for while it runs.
+fn documents(args: &Args, stylesheet: &Stylesheet) -> Result<FileResolver, String> {
+    if args.roots.is_empty() {
+        return Ok(FileResolver::default());
+    }
+    if let Some(root) = args.roots.iter().find(|root| !root.is_dir()) {
+        return Err(format!("--root {}: there is no such directory", root.display()));
+    }
+    if matches!(args.dtd, Some(DtdArg::External)) {
+        return Err("--dtd external reads any file: it cannot be given with --root".into());
+    }
+    let own = stylesheet.modules().iter().map(PathBuf::from).chain(args.input.clone());
+    Ok(FileResolver::below(args.roots.iter().cloned().chain(own)))
 }
 
 /// Documents up to this size run on a tree unless streaming is asked for.

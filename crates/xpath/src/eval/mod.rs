@@ -55,8 +55,16 @@ fn stopped(stop: meter::Stop) -> Fault {
 
 /// Checks the length of a string, and counts the work.
 pub(crate) fn grown(bytes: usize, span: Span) -> Result<(), Fault> {
-    meter::string_of(bytes).map_err(|why| fault(why, span))?;
+    meter::string_of(bytes).map_err(|why| too_long(why, span))?;
     spend_bytes(bytes)
+}
+
+/// A string would be too long: a limit, which nothing catches.
+#[cold]
+fn too_long(why: String, span: Span) -> Fault {
+    let mut error = XPathError::new(why, span).with_code("XPDY0130");
+    error.limit = true;
+    Box::new(error)
 }
 
 /// As [`grown`], for the value of a function, which may be a string.
@@ -69,7 +77,7 @@ pub(crate) fn made(value: Value, span: Span) -> Result<Value, Fault> {
 
 /// Adds a part to a string, as long as that is not too long.
 pub(crate) fn push_part(out: &mut String, part: &str, span: Span) -> Result<(), Fault> {
-    meter::string_of(out.len() + part.len()).map_err(|why| fault(why, span))?;
+    meter::string_of(out.len() + part.len()).map_err(|why| too_long(why, span))?;
     out.push_str(part);
     spend_bytes(part.len())
 }

@@ -9,6 +9,7 @@ mod compile;
 mod compile3;
 mod counted;
 pub(crate) mod functions;
+mod joined;
 pub(crate) mod operators;
 pub(crate) mod plan;
 pub(crate) mod types;
@@ -449,7 +450,8 @@ impl<'a> Eval<'a> {
         let span = s.span;
         Ok(match &s.kind {
             Seq::Literal(value) => value.clone(),
-            Seq::Comma(_) | Seq::For { .. } => {
+            Seq::Comma(ops) => self.joined(ops, at, span)?,
+            Seq::For { .. } => {
                 let mut out = Vec::new();
                 self.collect(s, at, &mut out)?;
                 Value::from_items(out)

@@ -52,6 +52,31 @@ enum KindTest {
     Document(Option<Option<Name>>),
 }
 
+impl ItemTest {
+    /// The mark of sequences of which all items are known to pass ([`crate::shared::Shared::mark`]); `None`: that is not remembered.
+    fn mark(&self) -> Option<usize> {
+        match self {
+            // (No address is so low.)
+            ItemTest::Node(KindTest::Any) => Some(1),
+            ItemTest::Node(KindTest::Element(None)) => Some(2),
+            ItemTest::Node(KindTest::Attribute(None)) => Some(3),
+            ItemTest::Node(KindTest::Text) => Some(4),
+            ItemTest::Atomic(ty) => Some(std::ptr::from_ref(*ty) as usize),
+            _ => None,
+        }
+    }
+}
+
+/// Whether all items of a sequence are atomic values of a type already.
+fn holds_only(value: &Value, ty: &'static AtomicType) -> bool {
+    let (Value::Sequence(items), Some(mark)) = (value, ItemTest::Atomic(ty).mark()) else { return false };
+    let only = items.unmarked(mark).all(|item| matches!(item, Item::Atomic(atom) if ty.matches(atom)));
+    if only {
+        items.mark(mark);
+    }
+    only
+}
+
 /// The namespace of a prefix.
 fn resolved<'n>(namespaces: &'n dyn NamespaceResolver, prefix: &'n str) -> Option<&'n str> {
     prefix.strip_prefix('{').or_else(|| namespaces.namespace(prefix))
@@ -176,6 +201,7 @@ impl SeqType {
         let wrong =
             |message: String| Box::new(XPathError::new(message, Span::default()).with_code("XPTY0004"));
         let value = match &self.item {
+            ItemTest::Atomic(ty) if holds_only(&value, ty) => value,
             ItemTest::Atomic(ty) => {
                 let mut items = Vec::with_capacity(value.len());
                 for atom in eval.atoms_of(&value)? {
@@ -205,10 +231,22 @@ impl SeqType {
             };
             return Err(wrong(format!("{} is wanted, this is {found}", self.shown)));
         }
-        if !matches!(self.item, ItemTest::Atomic(_)) {
-            for item in value.items() {
-                if !self.item.matches(&item, eval)? {
-                    return Err(wrong(format!("{} is wanted, this is {}", self.shown, eval.describe(&item))));
+        let wrong = |item: &Item| wrong(format!("{} is wanted, this is {}", self.shown, eval.describe(item)));
+        match (&self.item, &value, self.item.mark()) {
+            (ItemTest::Atomic(_) | ItemTest::Item, ..) => {}
+            (_, Value::Sequence(items), Some(mark)) => {
+                for item in items.unmarked(mark) {
+                    if !self.item.matches(item, eval)? {
+                        return Err(wrong(item));
+                    }
+                }
+                items.mark(mark);
+            }
+            _ => {
+                for item in value.items() {
+                    if !self.item.matches(&item, eval)? {
+                        return Err(wrong(&item));
+                    }
                 }
             }
         }

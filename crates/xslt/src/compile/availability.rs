@@ -27,18 +27,29 @@ pub(crate) fn type_available(namespace: &str, local: &str) -> bool {
             || xpath::atomic::AtomicType::find(local).is_some())
 }
 
-/// `system-property()`; `version2`: of a processor of XSLT 2.0, `version3`: of 3.0.
-pub(crate) fn system_property(namespace: &str, local: &str, version2: bool, version3: bool) -> Value {
+/// What decides what is available, of a processor of XSLT 2.0 or later.
+#[derive(Clone, Copy)]
+pub(crate) struct Language {
+    /// Of 3.0.
+    pub version3: bool,
+    /// `xsl:evaluate` may run.
+    pub evaluates: bool,
+}
+
+/// `system-property()`; `version2`: of a processor of XSLT 2.0.
+pub(crate) fn system_property(namespace: &str, local: &str, version2: bool, language: Language) -> Value {
     if namespace != XSLT {
         return Value::from("");
     }
-    if version3 {
+    let yes_no = |is: bool| Value::from(if is { "yes" } else { "no" });
+    if language.version3 {
         match local {
             "version" => return Value::from("3.0"),
             "xpath-version" => return Value::from("3.1"),
             "xsd-version" => return Value::from("1.0"),
             "supports-higher-order-functions" => return Value::from("yes"),
-            "supports-dynamic-evaluation" | "supports-streaming" => return Value::from("no"),
+            "supports-dynamic-evaluation" => return yes_no(language.evaluates),
+            "supports-streaming" => return yes_no(false),
             _ => {}
         }
     }
@@ -49,9 +60,7 @@ pub(crate) fn system_property(namespace: &str, local: &str, version2: bool, vers
         ("vendor-url", _) => Value::from("https://busbar.dev/"),
         ("product-name", true) => Value::from("Busbar"),
         ("product-version", true) => Value::from(env!("CARGO_PKG_VERSION")),
-        ("is-schema-aware" | "supports-namespace-axis", true) => {
-            Value::from(if local == "is-schema-aware" { "no" } else { "yes" })
-        }
+        ("is-schema-aware" | "supports-namespace-axis", true) => yes_no(local != "is-schema-aware"),
         ("supports-serialization" | "supports-backwards-compatibility", true) => Value::from("yes"),
         _ => Value::from(""),
     }
@@ -87,7 +96,7 @@ impl FunctionLibrary for Static<'_> {
 pub(super) struct Named<'d> {
     pub doc: &'d Document,
     pub node: NodeId,
-    pub version3: bool,
+    pub language: Language,
 }
 
 impl Host for Named<'_> {
@@ -109,12 +118,16 @@ impl Host for Named<'_> {
         let (prefix, local) = text.split_once(':').unwrap_or(("", &text));
         let namespace = crate::expr::namespace_of(self.doc, self.node, prefix).unwrap_or("");
         Ok(Some(match &*name.local {
-            "system-property" => system_property(namespace, local, true, self.version3),
-            "element-available" => Value::Boolean(namespace == XSLT && super::is_available_in_2(local)),
+            "system-property" => system_property(namespace, local, true, self.language),
+            "element-available" => Value::Boolean(
+                namespace == XSLT
+                    && super::is_available_in_2(local)
+                    && (local != "evaluate" || self.language.evaluates),
+            ),
             "type-available" => Value::Boolean(type_available(namespace, local)),
             _ => {
                 let namespace = if prefix.is_empty() { "" } else { namespace };
-                Value::Boolean(function_available(namespace, local, self.version3))
+                Value::Boolean(function_available(namespace, local, self.language.version3))
             }
         }))
     }
@@ -125,7 +138,7 @@ impl Compiler<'_> {
     pub(super) fn use_when(&mut self, doc: &mut Document, uri: &str) {
         let mut errors = Vec::new();
         let version3 = self.options.processor == super::Processor::V3;
-        let given = (self.options.static_parameters, version3);
+        let given = (self.options.static_parameters, version3, self.options.evaluate);
         super::statics::prepare(doc, &mut self.statics, given, &mut errors);
         for message in errors {
             self.fail(uri, message);

@@ -2,6 +2,7 @@
 
 use super::decimal_formats::DeclaredFormat;
 use super::{Compiler, Declaration, XSLT, is_space};
+use crate::error::XsltError;
 use crate::expr::{Expr, namespace_of};
 use crate::functions::EXSLT_FUNCTIONS;
 use crate::model::{
@@ -19,6 +20,7 @@ impl Compiler<'_> {
     pub(super) fn declare(&mut self) {
         self.plan.version2 = self.is_version2_stylesheet();
         self.plan.version3 = self.plan.version2 && self.is_version3_stylesheet();
+        self.plan.evaluates = self.options.evaluate;
         self.check_modules();
         let declarations = std::mem::take(&mut self.declarations);
         self.plan.modes.push(Rules::default());
@@ -226,9 +228,10 @@ impl Compiler<'_> {
             }
         }
         for ((_, name), (_, _, contrary)) in std::mem::take(&mut self.mode_attributes) {
-            if contrary {
+            if let Some(Place { module, line, column, .. }) = contrary {
                 let message = format!("XTSE0545: xsl:mode says different things about {name} of one mode");
-                self.fail(self.options.uri, message);
+                let uri = self.plan.modules.get(module as usize).cloned().unwrap_or_default();
+                self.errors.push(XsltError { message, uri, line, column, raised: None });
             }
         }
         // Highest precedence first, then priority, then the last in the stylesheet.
@@ -681,6 +684,7 @@ impl Compiler<'_> {
             body,
             version2: false,
             keeps: false,
+            public: true,
             returns: None,
             place,
         };

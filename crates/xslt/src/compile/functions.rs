@@ -56,8 +56,11 @@ impl Compiler<'_> {
         let arity = self.function_arity(node);
         let (parameters, body) = self.parameterised(node);
         let place = self.place(node);
+        let visibility = self.attribute(node, "visibility").unwrap_or_default();
+        let public = matches!(visibility.trim(), "public" | "final");
+        let slots = self.slots;
         let function =
-            Function { name, parameters, slots: self.slots, body, version2: true, keeps, returns, place };
+            Function { name, parameters, slots, body, version2: true, keeps, public, returns, place };
         if let Some(slot) = self.version2_functions.get(&(name, arity)) {
             self.plan.functions.insert(*slot, function);
         }

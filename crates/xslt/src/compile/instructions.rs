@@ -204,7 +204,7 @@ impl Compiler<'_> {
         Op::Version2(Box::new(crate::version2::Version2::ResultDocument(Box::new(result))))
     }
 
-    fn unknown(&mut self, node: NodeId) -> Op {
+    pub(super) fn unknown(&mut self, node: NodeId) -> Op {
         let module = self.module.clone();
         let doc = &module.doc;
         let mut fallback: Option<Vec<Instruction>> = None;

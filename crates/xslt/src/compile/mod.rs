@@ -7,6 +7,7 @@ mod decimal_formats;
 mod declarations;
 mod declared_types;
 mod elements;
+mod evaluate;
 mod functions;
 mod instructions;
 mod literal;
@@ -54,6 +55,8 @@ pub struct CompileOptions<'a> {
     /// Whether there may be further results ([`crate::RunOptions::results`]): else an `xsl:result-document` that has a
     /// fixed `href` is an error. Default no.
     pub results: bool,
+    /// Whether `xsl:evaluate` may run: expressions from documents and messages. Default no.
+    pub evaluate: bool,
     /// Values of static parameters (XSLT 3.0), by local name or `{uri}local`: untyped, as texts. Default none.
     pub static_parameters: &'a [(String, String)],
     /// Most modules (files) of one stylesheet. Default 1,000.
@@ -84,6 +87,7 @@ impl Default for CompileOptions<'_> {
             dtd: &REFUSE,
             processor: Processor::default(),
             results: false,
+            evaluate: false,
             static_parameters: &[],
             max_modules: 1000,
         }
@@ -143,7 +147,7 @@ struct Compiler<'a> {
     /// Import precedences of accumulators.
     accumulator_precedence: HashMap<Name, u32>,
     /// The attributes of `xsl:mode` so far: by mode and attribute the import precedence, the value, and whether another one of the same precedence differs.
-    mode_attributes: HashMap<(usize, &'static str), (u32, String, bool)>,
+    mode_attributes: HashMap<(usize, &'static str), (u32, String, Option<Place>)>,
     /// Import precedences of character maps.
     map_precedence: HashMap<Name, u32>,
     /// All modules: their outermost elements are checked when the version of the processor is known.

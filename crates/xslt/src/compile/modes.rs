@@ -52,9 +52,12 @@ impl Compiler<'_> {
             words.sort_unstable();
             let value = words.join(" ");
             let earlier = self.mode_attributes.remove(&(mode, name));
-            let contrary = earlier.is_some_and(|(precedence, before, contrary)| {
-                precedence == self.precedence && (contrary || before != value)
-            });
+            let place = self.place(node);
+            let contrary = earlier
+                .filter(|(precedence, before, contrary)| {
+                    *precedence == self.precedence && (contrary.is_some() || *before != value)
+                })
+                .map(|(_, _, contrary)| contrary.unwrap_or(place));
             self.mode_attributes.insert((mode, name), (self.precedence, value, contrary));
         }
         for flag in ["warning-on-no-match", "warning-on-multiple-match", "streamable"] {

@@ -2,7 +2,7 @@
 //! (`_name="{…}"`) and `use-when`.
 
 use super::XSLT;
-use super::availability::{Named, Static};
+use super::availability::{Language, Named, Static};
 use super::versions::version_of;
 use crate::expr::{ElementScope, namespace_of};
 use xml::{Document, NodeId, NodeKind};
@@ -16,11 +16,12 @@ pub(crate) type StaticVariable = (String, String, Value);
 const MAX_BRACES: usize = 1000;
 
 /// Prepares a module: removes excluded elements, and evaluates shadow attributes. `given`: parameters from outside, by local name or
-/// `{uri}local`; `always`: by a processor of 3.0, whatever the version. Errors: sentences.
+/// `{uri}local`; `always`: by a processor of 3.0, whatever the version;
+/// `evaluates`: `xsl:evaluate` may run. Errors: sentences.
 pub(super) fn prepare(
     doc: &mut Document,
     variables: &mut Vec<StaticVariable>,
-    (given, always): (&[(String, String)], bool),
+    (given, always, evaluates): (&[(String, String)], bool, bool),
     errors: &mut Vec<String>,
 ) {
     let nodes: Vec<NodeId> =
@@ -32,12 +33,13 @@ pub(super) fn prepare(
             continue;
         }
         let version3 = always || version_of(doc, node) >= 3.0;
+        let language = Language { version3, evaluates };
         let of_xslt = doc.namespace(node) == XSLT;
         let ns = if of_xslt { "" } else { XSLT };
         // In an element of an unknown version there is no `use-when` either.
         let forwards = version_of(doc, node) > if version3 { 3.0 } else { 2.0 };
         if let Some(source) = doc.attribute(node, ns, "use-when").map(str::to_owned) {
-            match evaluate(&source, doc, node, variables, version3).and_then(|value| truth(&value)) {
+            match evaluate(&source, doc, node, variables, language).and_then(|value| truth(&value)) {
                 Ok(true) => {}
                 Ok(false) => {
                     doomed.push(node);
@@ -57,9 +59,9 @@ pub(super) fn prepare(
                 .map(|a| (doc.local(a)[1..].to_owned(), doc.text(a).to_owned()))
                 .collect();
             for (name, template) in shadows {
-                match filled(&template, doc, node, variables) {
+                match filled(&template, doc, node, variables, language) {
                     Ok(text) if name == "use-when" => {
-                        match evaluate(&text, doc, node, variables, version3).and_then(|value| truth(&value))
+                        match evaluate(&text, doc, node, variables, language).and_then(|value| truth(&value))
                         {
                             Ok(true) => {}
                             Ok(false) => doomed.push(node),
@@ -83,7 +85,7 @@ pub(super) fn prepare(
                     false
                 }
             };
-            if is_static && let Err(message) = declare(doc, node, variables, given, version3) {
+            if is_static && let Err(message) = declare(doc, node, variables, given, language) {
                 errors.push(message);
             }
         }
@@ -124,7 +126,7 @@ fn declare(
     node: NodeId,
     variables: &mut Vec<StaticVariable>,
     given: &[(String, String)],
-    version3: bool,
+    language: Language,
 ) -> Result<(), String> {
     let name = doc.attribute(node, "", "name").unwrap_or_default().trim().to_owned();
     let top = doc.parent(node).is_some_and(|parent| doc.parent(parent) == Some(Document::ROOT));
@@ -135,7 +137,7 @@ fn declare(
         let unused = || {
             let ns = if doc.namespace(child) == XSLT { "" } else { XSLT };
             let condition = doc.attribute(child, ns, "use-when")?;
-            evaluate(condition, doc, child, variables, version3).and_then(|value| truth(&value)).ok()
+            evaluate(condition, doc, child, variables, language).and_then(|value| truth(&value)).ok()
         };
         let counts = match doc.kind(child) {
             NodeKind::Element => unused() != Some(false),
@@ -177,7 +179,7 @@ fn declare(
         }
         (None, _) if required => return Err(format!("XTDE0050: the parameter ${name} is required")),
         (_, Some(select)) => {
-            evaluate(select, doc, node, variables, true).map_err(|e| format!("${name}: {e}"))?
+            evaluate(select, doc, node, variables, language).map_err(|e| format!("${name}: {e}"))?
         }
         (_, None) if doc.local(node) == "variable" => {
             return Err(format!("XTSE0010: ${name} is static: it needs select"));
@@ -190,7 +192,7 @@ fn declare(
         let ty = xpath::parse_sequence_type(source)
             .and_then(|ty| SeqType::compile(&ty, source, &scope, ""))
             .map_err(|e| format!("{} (in as=\"{source}\")", e.sentence()))?;
-        let names = Named { doc, node, version3: true };
+        let names = Named { doc, node, language };
         let cx = Context::without_document(&names);
         value = ty.convert(value, &cx).map_err(|e| format!("XTTE0570: ${name}: {}", e.message))?;
     }
@@ -206,7 +208,7 @@ fn evaluate(
     doc: &Document,
     node: NodeId,
     variables: &[StaticVariable],
-    version3: bool,
+    language: Language,
 ) -> Result<Value, String> {
     let scope = ElementScope { doc, node };
     let library = Static { variables };
@@ -214,12 +216,12 @@ fn evaluate(
     let options = xpath::CompileOptions {
         namespaces: &scope,
         library: &library,
-        version: if version3 { Version::V31 } else { Version::V2 },
+        version: if language.version3 { Version::V31 } else { Version::V2 },
         default_element_namespace: &default,
         ..xpath::CompileOptions::default()
     };
     let expression = xpath::Expression::compile(source, &options).map_err(|e| e.sentence())?;
-    let names = Named { doc, node, version3 };
+    let names = Named { doc, node, language };
     let values: Vec<Value> = variables.iter().map(|(_, _, value)| value.clone()).collect();
     let cx = Context { locals: &values, node: xpath::Node::ABSENT, ..Context::without_document(&names) };
     expression.evaluate(&cx).map_err(|e| e.sentence())
@@ -257,6 +259,7 @@ fn filled(
     doc: &Document,
     node: NodeId,
     variables: &[StaticVariable],
+    language: Language,
 ) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = template;
@@ -281,7 +284,7 @@ fn filled(
             rest = &rest[end + 1..];
             continue;
         }
-        let value = evaluate(&rest[..end], doc, node, variables, true)?;
+        let value = evaluate(&rest[..end], doc, node, variables, language)?;
         let texts: Vec<String> = value
             .items()
             .map(|item| match item {

@@ -12,9 +12,10 @@ use crate::version3::{
 use xml::{NodeId, NodeKind};
 
 /// The instructions that only 3.0 has and that are implemented.
-pub(super) const INSTRUCTIONS: [&str; 13] = [
+pub(super) const INSTRUCTIONS: [&str; 14] = [
     "assert",
     "break",
+    "evaluate",
     "fork",
     "iterate",
     "map",
@@ -151,6 +152,7 @@ impl Compiler<'_> {
                 let content = Content { select, body: self.body(node), separator: None };
                 version3(Version3::Assert { test, content, code, scope })
             }
+            "evaluate" => Some(self.evaluate(node)),
             // Each branch gets the same input; they run one after the other.
             "fork" => {
                 self.attributes(node, &[], &[]);

@@ -84,6 +84,7 @@ pub(crate) enum Function {
     Current,
     CurrentGroup,
     CurrentGroupingKey,
+    CurrentOutputUri,
     CurrentMergeGroup,
     CurrentMergeKey,
     CopyOf,
@@ -200,6 +201,7 @@ static LATER: &[Builtin] = table! {
     "", "current", 0..0, Any, F::Current;
     "", "current-group", 0..0, Any, F::CurrentGroup;
     "", "current-grouping-key", 0..0, Any, F::CurrentGroupingKey;
+    "", "current-output-uri", 0..0, Any, F::CurrentOutputUri;
     "", "current-merge-group", 0..1, Any, F::CurrentMergeGroup;
     "", "current-merge-key", 0..0, Any, F::CurrentMergeKey;
     "", "copy-of", 0..1, Any, F::CopyOf;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use xml::{NodeId, NodeKind};
 use xpath::{DocId, Node, Value};
 
-/// The most memory of the values of one accumulator for one document, in bytes (each item counts 32 and its text).
+/// The most memory of the values of one accumulator for one document, in bytes (each item that is not shared counts 32, and a single text its length).
 const MAX_HELD: usize = 256 << 20;
 
 /// The values before and after each node, by its number.
@@ -141,17 +141,19 @@ impl Engine<'_> {
             if !self.matches(&rule.pattern, &focus, &super::matching::NO_FRAME)? {
                 continue;
             }
-            frame.locals[accumulator.slot] = value;
+            frame.locals[accumulator.slot] = value.clone();
+            let before = value;
             let value = self.content_value(&rule.content, focus, frame, rule.place)?;
             let value = match &accumulator.declared {
                 Some(declared) => self.converted(value, declared, declared.code, rule.place)?,
                 None => value,
             };
-            self.spend(value.len() as u64 >> 2)?;
+            let added = value.added_to(&before);
+            self.spend(added as u64 >> 2)?;
             *held += match &value {
                 Value::String(text) => 32 + text.len(),
                 Value::Atomic(atom) => 32 + atom.as_text().map_or(0, |text| text.len()),
-                value => 32 * (1 + value.len()),
+                _ => 32 * (1 + added),
             };
             if *held > MAX_HELD {
                 let most = MAX_HELD >> 20;

@@ -18,6 +18,8 @@ pub(super) struct Dynamic {
     pub merge_key: Value,
     /// The current group of `xsl:merge`: items, with the names of their sources.
     pub merged: Option<Merged>,
+    /// The URI of the result of `xsl:result-document` that is being written; `None`: it has none, or a value is being made.
+    pub output: Option<Arc<str>>,
     /// The names of the sources of that `xsl:merge`.
     pub sources: Arc<[Box<str>]>,
 }
@@ -56,6 +58,14 @@ impl Engine<'_> {
             dynamics.truncate(number as usize);
         }
         result
+    }
+
+    /// Runs `f` in temporary output state: what is made is a value, not part of a result.
+    pub(super) fn temporarily<R>(&self, focus: Focus, f: impl FnOnce(Focus) -> Res<R>) -> Res<R> {
+        if focus.dynamic == NO_DYNAMIC || self.dynamic(focus.dynamic).is_none_or(|d| d.output.is_none()) {
+            return f(focus);
+        }
+        self.with_dynamic(focus, |dynamic| dynamic.output = None, f)
     }
 
     /// Copies the dynamic context of another engine, with the same numbers.

@@ -124,11 +124,37 @@ impl Engine<'_> {
         }
     }
 
+    /// The value of an expression where `current()` is another node than the context item.
+    #[cold]
+    pub(super) fn with_current(
+        &self,
+        expr: &Expr,
+        focus: Focus,
+        current: Node,
+        frame: &Frame,
+        place: Place,
+    ) -> Res<Value> {
+        self.with_host(expr, focus, current, frame, place, |expression, cx| expression.evaluate(cx))
+    }
+
     /// Runs `f` with the expression and its context.
+    #[inline]
     pub(super) fn with<R>(
         &self,
         expr: &Expr,
         focus: Focus,
+        frame: &Frame,
+        place: Place,
+        f: impl FnOnce(&Expression, &Context<'_>) -> Result<R, XPathError>,
+    ) -> Res<R> {
+        self.with_host(expr, focus, focus.node, frame, place, f)
+    }
+
+    fn with_host<R>(
+        &self,
+        expr: &Expr,
+        focus: Focus,
+        current: Node,
         frame: &Frame,
         place: Place,
         f: impl FnOnce(&Expression, &Context<'_>) -> Result<R, XPathError>,
@@ -140,7 +166,7 @@ impl Engine<'_> {
         let host = ExprHost {
             engine: self,
             locals: &frame.locals,
-            current: focus.node,
+            current,
             xpath,
             depth: focus.depth,
             next: focus.next,
@@ -158,12 +184,24 @@ impl Engine<'_> {
             host: &host,
             names: self.docs.bound(focus.node.doc).map(|b| &b.pool),
         };
-        f(&xpath.expression, &cx).map_err(|error| match host.failed(&error) {
+        f(&xpath.expression, &cx).map_err(|error| self.explained(&host, &xpath.expression, &error, place))
+    }
+
+    /// Why an expression failed: mostly with the place of an inner call that is the reason.
+    #[cold]
+    pub(super) fn explained(
+        &self,
+        host: &ExprHost<'_, '_>,
+        expression: &Expression,
+        error: &XPathError,
+        place: Place,
+    ) -> Box<XsltError> {
+        match host.failed(error) {
             // The message includes the reason, mostly with its place.
             Some(inner) if inner.line > 0 => inner,
             Some(inner) => Box::new(XsltError { raised: inner.raised, ..*self.fail(place, inner.message) }),
-            None => self.xpath_failed(place, &xpath.expression, &error),
-        })
+            None => self.xpath_failed(place, expression, error),
+        }
     }
 
     #[cold]

@@ -112,16 +112,24 @@ impl Engine<'_> {
     }
 
     fn matches_alternative(&self, alternative: &Alternative, focus: &Focus, frame: &Frame) -> Res<bool> {
-        self.matches_from(alternative, 0, focus, frame)
+        self.matches_from(alternative, 0, focus, focus.node, frame)
     }
 
-    /// Whether the node of a focus matches step `at` and what is to the left of it.
-    fn matches_from(&self, alternative: &Alternative, at: usize, focus: &Focus, frame: &Frame) -> Res<bool> {
+    /// Whether the node of a focus matches step `at` and what is to the left of it; `matched`: the node that matches the first.
+    fn matches_from(
+        &self,
+        alternative: &Alternative,
+        at: usize,
+        focus: &Focus,
+        matched: Node,
+        frame: &Frame,
+    ) -> Res<bool> {
         let node = focus.node;
         let Some(step) = alternative.steps.get(at) else {
             return self.matches_anchor(&alternative.anchor, focus, frame);
         };
         let matches = match at {
+            _ if step.current => self.matches_step_of(step, focus, matched, frame)?,
             0 => self.matches_step(step, focus, frame)?,
             _ => self.matches_above(step, focus, frame)?,
         };
@@ -139,7 +147,7 @@ impl Engine<'_> {
             let fits = if last {
                 self.matches_anchor(&alternative.anchor, &parent_focus, frame)?
             } else {
-                self.matches_from(alternative, at + 1, &parent_focus, frame)?
+                self.matches_from(alternative, at + 1, &parent_focus, matched, frame)?
             };
             if fits || !step.ancestor {
                 return Ok(fits);
@@ -366,6 +374,42 @@ impl Engine<'_> {
             kept.put(key, list);
         }
         Ok(found)
+    }
+
+    /// As [`Engine::matches_step`], where a predicate asks for the node that is matched (`current()`), which differs with each.
+    #[cold]
+    fn matches_step_of(&self, step: &Step, focus: &Focus, matched: Node, frame: &Frame) -> Res<bool> {
+        let node = focus.node;
+        if !self.matches_test(step, node) {
+            return Ok(false);
+        }
+        let doc = self.doc(node.doc);
+        let positional = step.predicates.iter().any(|predicate| predicate.positional);
+        let mut list = match doc.parent(node.id) {
+            Some(parent) if positional && step.attribute => siblings(node, doc.attributes(parent)),
+            Some(parent) if positional => siblings(node, doc.children(parent)),
+            _ => vec![node],
+        };
+        list.retain(|sibling| self.matches_test(step, *sibling));
+        for predicate in &step.predicates {
+            self.spend(1 + list.len() as u64)?;
+            let size = list.len();
+            let mut kept = Vec::new();
+            for (at, sibling) in list.into_iter().enumerate() {
+                let focus = matching_focus(&Focus { node: sibling, ..*focus }, at + 1, size);
+                let value = self.with_current(&predicate.expr, focus, matched, frame, Default::default())?;
+                let holds = match value {
+                    Value::Number(number) => number == (at + 1) as f64,
+                    Value::Atomic(atom) if atom.is_numeric() => atom.to_double() == (at + 1) as f64,
+                    value => value.to_boolean(),
+                };
+                if holds {
+                    kept.push(sibling);
+                }
+            }
+            list = kept;
+        }
+        Ok(list.contains(&node))
     }
 
     /// Whether a predicate holds for a node without siblings.

@@ -8,6 +8,7 @@ mod built_in;
 mod construction;
 mod docs;
 mod dynamic;
+mod evaluate;
 mod evaluation;
 mod fast;
 mod functions;
@@ -101,6 +102,7 @@ pub(crate) struct Engine<'e> {
     accumulated: accumulators::Accumulated,
     /// Cached results of functions.
     memo: memo::Memo,
+    evaluated: evaluate::Evaluated,
     /// The dynamic context of instructions, innermost last.
     dynamics: Mutex<Vec<Arc<Dynamic>>>,
     /// Text nodes with `disable-output-escaping`; whether there are any.
@@ -213,6 +215,7 @@ impl<'e> Engine<'e> {
             selected: Mutex::default(),
             accumulated: accumulators::Accumulated::default(),
             memo: memo::Memo::default(),
+            evaluated: evaluate::Evaluated::default(),
             dynamics: Mutex::default(),
             raw: Mutex::default(),
             has_raw: AtomicBool::new(false),
@@ -378,7 +381,10 @@ impl<'e> Engine<'e> {
         if focus.depth >= limit {
             return Err(self.limit(
                 place,
-                format!("templates are nested too deeply (limit {}): an endless recursion?", limit - 1),
+                format!(
+                    "XPDY0130: templates are nested too deeply (limit {}): an endless recursion?",
+                    limit - 1
+                ),
             ));
         }
         let further = |stride: u32| Focus { next: focus.depth.saturating_add(stride).min(limit), ..focus };

@@ -75,7 +75,12 @@ impl Engine<'_> {
                 return Err(self.fail(place, twice(&uri)));
             }
         }
-        let bytes = self.written(op, focus, frame, place, out)?;
+        let output: Option<Arc<str>> = Some(crate::resolver::as_uri(&uri).into());
+        let bytes = self.with_dynamic(
+            focus,
+            |dynamic| dynamic.output = output,
+            |focus| self.written(op, focus, frame, place, out),
+        )?;
         results.take(&uri, bytes).map_err(named)
     }
 

@@ -407,7 +407,9 @@ impl Engine<'_> {
         let place = self.plan.templates[tail.template].place;
         Err(self.limit(
             place,
-            format!("the template goes on with itself (limit {MAX_TAILS} times): an endless recursion?"),
+            format!(
+                "XPDY0130: the template goes on with itself (limit {MAX_TAILS} times): an endless recursion?"
+            ),
         ))
     }
 }

@@ -21,20 +21,23 @@ impl Engine<'_> {
         match binding {
             Binding::Select(expr) => self.value(expr, focus, frame, place),
             Binding::Empty => Ok(Value::from("")),
-            Binding::Sequence(body) => self.sequence_of(body, focus, frame, place),
+            Binding::Sequence(body) => {
+                self.temporarily(focus, |focus| self.sequence_of(body, focus, frame, place))
+            }
             Binding::As(typed) => {
                 let value = self.binding(&typed.value, focus, frame, place)?;
                 self.converted(value, &typed.declared, typed.declared.code, place)
             }
             Binding::Required(message) => Err(self.fail(place, message.to_string())),
             Binding::Text(body) => {
-                let text = self.text_of(body, focus, frame)?.into_owned();
+                let text =
+                    self.temporarily(focus, |focus| Ok(self.text_of(body, focus, frame)?.into_owned()))?;
                 self.add_text(text, place)
             }
             Binding::Body(body) => {
                 let mut doc = Document::new();
                 let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT));
-                self.exec(body, focus, frame, &mut out)?;
+                self.temporarily(focus, |focus| self.exec(body, focus, frame, &mut out))?;
                 out.finish_tree();
                 self.add_fragment(doc, place)
             }

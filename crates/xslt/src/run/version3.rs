@@ -198,6 +198,7 @@ impl<'e> Engine<'e> {
                     return Err(self.raised(code.as_deref(), "XTMM9001", scope, value, message, place));
                 }
             }
+            Version3::Evaluate(evaluate) => self.evaluate(evaluate, focus, frame, place, out)?,
             Version3::Merge { sources, action } => {
                 let mark = self.mark();
                 self.merge(sources, action, focus, frame, place, out)?;

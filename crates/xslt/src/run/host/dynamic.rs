@@ -3,7 +3,7 @@
 use super::{DocHost, ExprHost};
 use crate::expr::XPath;
 use crate::functions;
-use crate::model::Scope;
+use crate::model::{Place, Scope};
 use crate::names::Name;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,8 @@ impl ExprHost<'_, '_> {
     /// `dyn:evaluate`: a dynamic expression. `None`: it is invalid, or fails.
     pub(super) fn evaluated(&self, source: &str, cx: &Context<'_>) -> Result<Option<Value>, String> {
         if self.depth as usize >= self.engine.options.limits.depth {
-            return Err("expressions evaluate one another too deeply".into());
+            // As in other processors the expression fails, which makes it empty; each of those around it ends with that.
+            return Err("XPDY0130: expressions evaluate one another too deeply".into());
         }
         let engine = self.engine;
         let locals: Vec<(Name, usize)> = Vec::new();
@@ -72,24 +73,21 @@ impl ExprHost<'_, '_> {
             let failed = Mutex::default();
             let host = ExprHost { engine, locals: &[], current, xpath: &xpath, depth, next, dynamic, failed };
             let doc = engine.doc(node.doc);
-            xpath
-                .expression
-                .evaluate(&Context {
-                    doc,
-                    node,
-                    item: None,
-                    position,
-                    size,
-                    locals: &[],
-                    host: &host,
-                    names: None,
-                })
-                .ok()
+            let cx = Context { doc, node, item: None, position, size, locals: &[], host: &host, names: None };
+            match xpath.expression.evaluate(&cx) {
+                Ok(value) => Ok(Some(value)),
+                // A limit that is exceeded ends the transformation.
+                Err(error) if error.limit || engine.is_exceeded() => {
+                    Err(engine.explained(&host, &xpath.expression, &error, Place::default()))
+                }
+                Err(_) => Ok(None),
+            }
         };
-        if !depth.is_multiple_of(EVALUATIONS) {
-            return Ok(run());
-        }
-        Ok(crate::stack::on_new(|| Ok(run())).ok().flatten())
+        let evaluated = match depth.is_multiple_of(EVALUATIONS) {
+            true => crate::stack::on_new(run),
+            false => run(),
+        };
+        evaluated.map_err(|error| self.keep(error))
     }
 
     /// `dyn:map`: the expression for each node; values that are not nodes become elements.

@@ -2,6 +2,7 @@
 
 use super::exslt::{constant, random};
 use super::{DocHost, ExprHost};
+use crate::compile::availability::{Language, system_property};
 use crate::functions::{self, Builtin, Function, dates, strings};
 use crate::run::{Focus, node_set};
 use xml::Document;
@@ -96,6 +97,10 @@ impl Call<'_, '_, '_> {
             Function::CurrentMergeGroup => self.current_merge_group(),
             Function::CopyOf | Function::Snapshot => self.copies(),
             Function::CurrentGroup | Function::CurrentGroupingKey => self.current_group(),
+            Function::CurrentOutputUri => {
+                let output = self.host.engine.dynamic(self.host.dynamic).and_then(|d| d.output.clone());
+                Ok(output.map_or(Value::Empty, |uri| Value::from(Atomic::Uri(uri))))
+            }
             Function::Accumulator => self.accumulator(),
             Function::RegexGroup => self.regex_group(),
             Function::UnparsedText | Function::UnparsedTextAvailable => self.unparsed_text(),
@@ -304,12 +309,8 @@ impl Call<'_, '_, '_> {
         let Some((namespace, local)) = self.host.resolve(&name) else {
             return Err(format!("the prefix of \"{name}\" is not declared"));
         };
-        Ok(crate::compile::availability::system_property(
-            &namespace,
-            &local,
-            engine.plan.version2,
-            engine.plan.version3,
-        ))
+        let language = Language { version3: engine.plan.version3, evaluates: engine.plan.evaluates };
+        Ok(system_property(&namespace, &local, engine.plan.version2, language))
     }
 
     /// `element-available()`.
@@ -327,6 +328,7 @@ impl Call<'_, '_, '_> {
                 let available = match engine.plan.version2 {
                     true => {
                         crate::compile::is_available_in_2(&local)
+                            && (local != "evaluate" || engine.plan.evaluates)
                             || engine.plan.version3 && crate::compile::is_declaration(&local)
                     }
                     false => crate::compile::is_available(&local),
@@ -540,6 +542,16 @@ impl Call<'_, '_, '_> {
                     Some(_) => self.text(at).map(Some),
                 };
                 let (language, calendar, place) = (argument(2)?, argument(3)?, argument(4)?);
+                let prefix = calendar
+                    .as_deref()
+                    .filter(|name| !name.contains('{'))
+                    .and_then(|name| name.split_once(':'));
+                if let Some((prefix, _)) = prefix
+                    && self.host.lookup(prefix.trim()).is_none()
+                {
+                    let code = if engine.plan.version3 { "FOFD1340" } else { "XTDE1340" };
+                    return Err(format!("{code}: the prefix of the calendar is not declared: {prefix}"));
+                }
                 let manner = xpath::format::pictures::Manner {
                     language: language.as_deref(),
                     calendar: calendar.as_deref(),
