@@ -267,6 +267,34 @@ fn what_is_shed_makes_room_for_the_others() {
     assert_eq!(ask(bus.http(), "POST", "/services/Split", body.as_bytes()).unwrap().0, 200);
 }
 
+/// Parts wait for a compute thread however many do: their aggregate has all of them, or there is no answer of success.
+#[test]
+fn no_part_is_missing_where_compute_threads_are_few() {
+    let artifacts = "<proxy name='Split'><target><inSequence><iterate expression='//i'><target><sequence>\
+        <property name='n' expression='count(//b[. = //b])'/><aggregate><onComplete expression='//i'><payloadFactory media-type='text'>\
+        <format>$1</format><args><arg expression='count($body/*)'/></args></payloadFactory><respond/></onComplete></aggregate></sequence></target></iterate></inSequence></target></proxy>";
+    let settings = [
+        "--set",
+        "limits.compute_threads=1",
+        "--set",
+        "limits.compute_queue=1",
+        "--set",
+        "limits.compute_wait=50ms",
+    ];
+    let bus = Process::run(&configuration("limits-parts", artifacts), &settings);
+    let part = format!("<i>{}</i>", (0..300).map(|n| format!("<b>{n}</b>")).collect::<String>());
+    let body = format!("<a>{}</a>", part.repeat(100));
+    let answered = std::thread::scope(|scope| {
+        let ask = || ask(bus.http(), "POST", "/services/Split", body.as_bytes()).unwrap();
+        let clients: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+        let answers = clients.into_iter().map(|client| client.join().unwrap());
+        answers.filter(|(status, ..)| *status == 200).map(|(_, _, body)| body).collect::<Vec<_>>()
+    });
+    assert!(!answered.is_empty());
+    assert!(answered.iter().all(|count| count == b"100"), "{answered:?}");
+    assert!(metric(&bus, "busbar_compute_runs_total") > 0, "nothing was computed elsewhere");
+}
+
 /// Parts are made when their turn comes: ten clients that split into 5,000 parts each take a few megabytes, not 280.
 #[test]
 fn what_a_split_holds_does_not_depend_on_its_parts() {

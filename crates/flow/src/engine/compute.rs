@@ -11,7 +11,8 @@
 //! the client goes away it ends with the run, on the compute thread.
 //!
 //! The threads are few and of low priority, what waits for them has a bound in number and in time; what is beyond is shed
-//! with 503.
+//! with 503. Parts of a message in progress are not shed: an aggregate would answer without them as if it had them all. They wait
+//! as many as they are (splits bound that) and until it is their turn, or the client goes away.
 
 use super::queue::Queue;
 use crate::runtime::context::Context;
@@ -254,7 +255,7 @@ pub(crate) fn let_go(context: &mut Context) {
         runtime: Handle::try_current().ok(),
     };
     // Where too many wait for a thread, it ends here.
-    drop(pool.submit(job, &services.settings));
+    drop(pool.submit(job, &services.settings, false));
 }
 
 /// The result of a run, unless it was broken off and did not notice.
@@ -304,6 +305,7 @@ async fn moved<T: Send + 'static>(
     let compute = Compute::of(&services);
     let (pool, settings) = (&compute.0, &services.settings);
     let cancel = Cancel::default();
+    let is_part = context.progress.part.is_branch();
     let (reply, mut done) = oneshot::channel();
     let number = pool.next.fetch_add(1, Relaxed);
     let (time, cancelled) = (settings.script_time, cancel.clone());
@@ -321,15 +323,19 @@ async fn moved<T: Send + 'static>(
         runtime: Handle::try_current().ok(),
     };
     // Where this future was dropped, the run ends, or does not begin.
-    let mut guard = Ends { pool, number, cancel, over: false };
-    if let Err(job) = pool.submit(job, settings) {
+    let mut guard = Ends { pool, number, cancel, is_part, over: false };
+    if let Err(job) = pool.submit(job, settings, is_part) {
         context.put(job.message);
         return Err(pool.refuse(format!(
             "{} steps wait for a compute thread already (limits.compute_queue)",
             settings.compute_queue
         )));
     }
-    let in_time = tokio::time::timeout(settings.compute_wait, &mut done).await;
+    let in_time = if is_part {
+        Ok((&mut done).await)
+    } else {
+        tokio::time::timeout(settings.compute_wait, &mut done).await
+    };
     let done = match in_time {
         Ok(done) => done,
         // It has not begun: the message comes back as it was.
@@ -363,6 +369,9 @@ struct Ends<'p> {
     pool: &'p Pool,
     number: u64,
     cancel: Cancel,
+    /// It is that of a part of a message. The others of its message end with it, so that it is not looked for among all that wait, but let go
+    /// of when its turn comes.
+    is_part: bool,
     /// There is a result.
     over: bool,
 }
@@ -371,7 +380,9 @@ impl Drop for Ends<'_> {
     fn drop(&mut self) {
         if !self.over {
             self.cancel.cancel();
-            drop(self.pool.withdraw(self.number));
+            if !self.is_part {
+                drop(self.pool.withdraw(self.number));
+            }
         }
     }
 }
@@ -441,9 +452,10 @@ struct Job {
 }
 
 impl Pool {
-    /// Queues a job; it comes back if too many wait.
-    fn submit(self: &Arc<Pool>, job: Job, settings: &Settings) -> Result<(), Box<Job>> {
-        let (threads, waiting) = (settings.compute_threads.max(1), settings.compute_queue);
+    /// Queues a job; it comes back if too many wait and it is not that of a part, or if there is no thread.
+    fn submit(self: &Arc<Pool>, job: Job, settings: &Settings, is_part: bool) -> Result<(), Box<Job>> {
+        let threads = settings.compute_threads.max(1);
+        let waiting = if is_part { usize::MAX } else { settings.compute_queue };
         self.queue.submit(job, threads, waiting, || self.begin_thread()).map_err(Box::new)
     }
 
@@ -496,8 +508,10 @@ impl Pool {
 impl Job {
     fn run(self) {
         let _runtime = self.runtime.as_ref().map(Handle::enter);
-        if !self.cancel.is_cancelled() {
-            (self.run)(self.message);
+        match self.cancel.is_cancelled() {
+            false => (self.run)(self.message),
+            // Within the runtime of its worker.
+            true => drop(self.message),
         }
     }
 }
