@@ -63,13 +63,7 @@ pub async fn within(longest: Duration) -> Option<Place> {
 /// # Errors
 /// It panicked or was not begun.
 pub async fn run<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Result<T, NotDone> {
-    // It is never closed.
-    let place = PLACES.acquire().await.ok().map(Place);
-    on_thread(move || {
-        let _place = place;
-        job()
-    })
-    .await
+    on_thread(placed(job).await).await
 }
 
 /// As [`run`], for a job that must be done: where the system has no thread for it, the thread of the caller does it.
@@ -77,12 +71,17 @@ pub async fn run<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) ->
 /// # Errors
 /// It panicked.
 pub async fn run_surely<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> Result<T, NotDone> {
+    on_thread_surely(placed(job).await).await
+}
+
+/// A job with its place, once there is one for it.
+async fn placed<T>(job: impl FnOnce() -> T) -> impl FnOnce() -> T {
+    // It is never closed.
     let place = PLACES.acquire().await.ok().map(Place);
-    on_thread_surely(move || {
+    move || {
         let _place = place;
         job()
-    })
-    .await
+    }
 }
 
 /// As [`on_thread`], for a job that must be done: where the system has no thread for it, the thread of the caller does it.

@@ -33,7 +33,7 @@ pub use compile::definition::{
 };
 pub use compile::page::{Family, Inside, Page};
 pub use compile::report_file_address;
-pub use compile::{COMMON_ATTRIBUTES, Compiler, Unsupported, compile, other_transport, truth};
+pub use compile::{COMMON_ATTRIBUTES, Compiler, NumberForm, Unsupported, compile, other_transport, truth};
 pub use engine::compute::{is_large, work_out, work_out_beside};
 pub use engine::{Branched, Mark, addressing, compute, file, local, resume, run_branch, run_list};
 pub use expression::synapse::Text;

@@ -9,6 +9,31 @@ use diagnostics::{Diagnostic, Span};
 use message::regex::Pattern;
 use std::sync::Arc;
 
+/// How a comparison of a computed number with a text goes wrong where the text fits only one way to write numbers: `2` here, `2.0` in WSO2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberForm {
+    /// It fits numbers as WSO2 writes them, and those here never.
+    Never,
+    /// It fits numbers as they are here, and those of WSO2 never.
+    HereOnly,
+    /// It fits numbers without a point, which are not written with `java_numbers`.
+    NeverAsDouble,
+}
+
+impl NumberForm {
+    /// That of what fits texts. `java`: numbers are written as in WSO2. `None`: nothing goes wrong.
+    pub fn of(fits: impl Fn(&str) -> bool, java: bool) -> Option<NumberForm> {
+        let plain = (0..=100).any(|number: u32| fits(&number.to_string()));
+        let double = (0..=100).any(|number: u32| fits(&format!("{number}.0")));
+        match (plain, double) {
+            (false, true) if !java => Some(NumberForm::Never),
+            (true, false) if !java => Some(NumberForm::HereOnly),
+            (true, false) => Some(NumberForm::NeverAsDouble),
+            _ => None,
+        }
+    }
+}
+
 impl Compiler<'_> {
     /// The expression in an attribute; `None` if it is absent, or wrong (recorded).
     pub fn expression(&mut self, element: &Element, attribute: &str) -> Option<Expression> {
@@ -143,24 +168,21 @@ impl Compiler<'_> {
         if !source.gives_number() {
             return;
         }
-        let java = self.services.settings.java_numbers;
-        let fits =
-            |form: &dyn Fn(u32) -> String| (0..=100).any(|number| pattern.matches(&form(number)) == Ok(true));
-        let (plain, double) = (fits(&|n| n.to_string()), fits(&|n| format!("{n}.0")));
-        let (message, label) = match (plain, double) {
-            (false, true) if !java => (
+        let fits = |form: &str| pattern.matches(form) == Ok(true);
+        let (message, label) = match NumberForm::of(fits, self.services.settings.java_numbers) {
+            Some(NumberForm::Never) => (
                 "a number is `2` here and `2.0` in WSO2: this never matches",
                 "write it without `.0`, or set java_numbers = true in busbar.toml",
             ),
-            (true, false) if !java => (
+            Some(NumberForm::HereOnly) => (
                 "a number is `2` here and `2.0` in WSO2: this matches here only",
                 "string(…) around the source means the same in both",
             ),
-            (true, false) => (
+            Some(NumberForm::NeverAsDouble) => (
                 "with java_numbers a number is `2.0`: this never matches",
                 "write it with `.0`, or put string(…) around the source",
             ),
-            _ => return,
+            None => return,
         };
         self.warning("number-form", message, place, label);
     }

@@ -26,6 +26,7 @@ mod values;
 mod vfs;
 mod wsdl;
 
+pub use self::expressions::NumberForm;
 pub use self::mediator::COMMON_ATTRIBUTES;
 pub use self::scheme::other_transport;
 pub use self::unsupported::Unsupported;

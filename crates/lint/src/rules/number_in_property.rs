@@ -6,7 +6,7 @@ use crate::look::{Finding, Look};
 use crate::xpaths;
 use config::{Attribute, Element};
 use diagnostics::{Severity, Span};
-use flow::Pattern;
+use flow::{NumberForm, Pattern};
 use std::collections::HashMap;
 use xpath::ast::{BinaryOp, Expr, ExprKind};
 
@@ -77,25 +77,22 @@ fn check(look: &mut Look<'_>) {
 
 /// The finding about what fits only one of the two forms.
 fn unlike(fits: impl Fn(&str) -> bool, java: bool, place: Span, set: Span) -> Option<Finding> {
-    let plain = (0..=100).any(|number: u32| fits(&number.to_string()));
-    let double = (0..=100).any(|number: u32| fits(&format!("{number}.0")));
-    let (message, label, help) = match (plain, double) {
-        (false, true) if !java => (
+    let (message, label, help) = match NumberForm::of(fits, java)? {
+        NumberForm::Never => (
             "the number in this property is `2` here and `2.0` in WSO2: this never fits",
             "fits numbers as WSO2 writes them",
             "write it without `.0`, or set java_numbers = true in busbar.toml",
         ),
-        (true, false) if !java => (
+        NumberForm::HereOnly => (
             "the number in this property is `2` here and `2.0` in WSO2: this fits here only",
             "fits whole numbers without a point",
             "string(…) around what the property is set to means the same in both",
         ),
-        (true, false) => (
+        NumberForm::NeverAsDouble => (
             "with java_numbers the number in this property is `2.0`: this never fits",
             "fits whole numbers without a point",
             "write it with `.0`, or put string(…) around what the property is set to",
         ),
-        _ => return None,
     };
     Some(Finding::new(message, place, label).and(set, "the number is computed here").help(help))
 }
