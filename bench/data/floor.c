@@ -1,8 +1,12 @@
-// What the kernel takes for one HTTP request, one prepared query and one answer: system calls with epoll, and nothing else. It understands
-// neither side: a read is a request, and rows are whole when `Z` is at their end. `floor PORT DATABASE_PORT CONNECTIONS`; bench/data.py runs it.
+// What the kernel takes for a data service: system calls with epoll, and nothing else.
+//
+// Each request becomes one prepared query on a connection to PostgreSQL, and its rows become one answer that was made before. Neither side is understood:
+// what one read gives is a request, and rows are whole when the last message is `ReadyForQuery` (`Z`). bench/data.py runs it.
+//
+// floor PORT DATABASE_PORT CONNECTIONS
+
 #define _GNU_SOURCE
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -13,27 +17,186 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-static int tcp(int port){int s=socket(AF_INET,SOCK_STREAM,0);struct sockaddr_in a={.sin_family=AF_INET,.sin_port=htons(port),.sin_addr.s_addr=htonl(INADDR_LOOPBACK)};if(connect(s,(void*)&a,sizeof a)){perror("connect");exit(1);}int one=1;setsockopt(s,IPPROTO_TCP,TCP_NODELAY,&one,sizeof one);return s;}
-static int p32(char*b,int v){v=htonl(v);memcpy(b,&v,4);return 4;}
-static int p16(char*b,int v){v=htons(v);memcpy(b,&v,2);return 2;}
-static void until_ready(int s){char b[65536];for(;;){int n=read(s,b,sizeof b);if(n<=0){perror("pg");exit(1);}if(n>=6&&b[n-6]=='Z')return;}}
-static int pgopen(int port){int s=tcp(port);char b[512];int n=4;n+=p32(b+n,196608);n+=sprintf(b+n,"user")+1;n+=sprintf(b+n,"bus")+1;n+=sprintf(b+n,"database")+1;n+=sprintf(b+n,"bus")+1;b[n++]=0;p32(b,n);write(s,b,n);until_ready(s);
- const char*q="SELECT id, name, price, stock FROM items WHERE id > $1 ORDER BY id LIMIT 10";
- n=0;b[n++]='P';int l=n;n+=4;n+=sprintf(b+n,"s")+1;n+=sprintf(b+n,"%s",q)+1;n+=p16(b+n,1);n+=p32(b+n,23);p32(b+l,n-l);b[n++]='S';n+=p32(b+n,4);write(s,b,n);until_ready(s);return s;}
-static char query[128];static int qlen;
-static void mkquery(void){char*b=query;int n=0;b[n++]='B';int l=n;n+=4;b[n++]=0;n+=sprintf(b+n,"s")+1;n+=p16(b+n,1);n+=p16(b+n,1);n+=p16(b+n,1);n+=p32(b+n,4);n+=p32(b+n,400);n+=p16(b+n,1);n+=p16(b+n,1);p32(b+l,n-l);b[n++]='E';l=n;n+=4;b[n++]=0;n+=p32(b+n,0);p32(b+l,n-l);b[n++]='S';n+=p32(b+n,4);qlen=n;}
-static int client_of[65536],free_pg[64],nfree,queue[65536],qh,qt;static char is_pg[65536];static char answer[4096];static int alen;
-static void ask(int client){if(nfree){int pg=free_pg[--nfree];client_of[pg]=client;send(pg,query,qlen,0);}else queue[qt++%65536]=client;}
-int main(int c,char**v){int port=atoi(v[1]),pgport=atoi(v[2]);int most=c>3?atoi(v[3]):8;mkquery();int ep=epoll_create1(0);
- char body[2048];int bl=0;for(int i=0;i<10;i++)bl+=sprintf(body+bl,"<item><id>%d</id><name>item number %d</name><price>%d.25</price><stock>1</stock></item>",401+i,401+i,500+i);
- alen=sprintf(answer,"HTTP/1.1 200 OK\r\nContent-Type: application/xml; charset=UTF-8\r\nContent-Length: %d\r\n\r\n%s",bl,body);
- int ls=socket(AF_INET,SOCK_STREAM|SOCK_NONBLOCK,0);int one=1;setsockopt(ls,SOL_SOCKET,SO_REUSEADDR,&one,sizeof one);struct sockaddr_in a={.sin_family=AF_INET,.sin_port=htons(port),.sin_addr.s_addr=htonl(INADDR_LOOPBACK)};if(bind(ls,(void*)&a,sizeof a)||listen(ls,512)){perror("bind");return 1;}
- struct epoll_event e={.events=EPOLLIN,.data.fd=ls};epoll_ctl(ep,EPOLL_CTL_ADD,ls,&e);
- for(int i=0;i<most;i++){int s=pgopen(pgport);fcntl(s,F_SETFL,O_NONBLOCK);is_pg[s]=1;free_pg[nfree++]=s;e.events=EPOLLIN|EPOLLET;e.data.fd=s;epoll_ctl(ep,EPOLL_CTL_ADD,s,&e);}
- struct epoll_event all[128];char b[65536];
- for(;;){int n=epoll_wait(ep,all,128,-1);for(int i=0;i<n;i++){int fd=all[i].data.fd;
-  if(fd==ls){int s=accept4(ls,0,0,SOCK_NONBLOCK);if(s<0)continue;setsockopt(s,IPPROTO_TCP,TCP_NODELAY,&one,sizeof one);e.events=EPOLLIN|EPOLLET;e.data.fd=s;epoll_ctl(ep,EPOLL_CTL_ADD,s,&e);continue;}
-  int r=recv(fd,b,sizeof b,0);
-  if(is_pg[fd]){if(r<=0)exit(2);if(b[r-6]!='Z')continue;int cl=client_of[fd];send(cl,answer,alen,MSG_NOSIGNAL);if(qh!=qt){client_of[fd]=queue[qh++%65536];send(fd,query,qlen,0);}else free_pg[nfree++]=fd;}
-  else{if(r<=0){close(fd);continue;}ask(fd);}
- }}}
+
+enum { DESCRIPTORS = 65536, POOL = 64 };
+
+static const char SQL[] = "SELECT id, name, price, stock FROM items WHERE id > $1 ORDER BY id LIMIT 10";
+
+static char query[128], answer[4096];
+static int query_length, answer_length;
+
+// The clients of connections to the database, those that wait for one, and the connections that are free.
+static int client_of[DESCRIPTORS];
+static int waiting[DESCRIPTORS];
+static unsigned first_waiting, behind_waiting;
+static int idle[POOL], idle_count;
+static char is_database[DESCRIPTORS];
+
+static void fail(const char *call) {
+    perror(call);
+    exit(1);
+}
+
+// --- messages of PostgreSQL ------------------------------------------------------------------------------------------
+
+static int put16(char *to, int value) {
+    uint16_t bytes = htons((uint16_t)value);
+    memcpy(to, &bytes, 2);
+    return 2;
+}
+
+static int put32(char *to, int value) {
+    uint32_t bytes = htonl((uint32_t)value);
+    memcpy(to, &bytes, 4);
+    return 4;
+}
+
+static int put_text(char *to, const char *text) {
+    return sprintf(to, "%s", text) + 1;
+}
+
+static void until_ready(int database) {
+    char buffer[65536];
+    for (;;) {
+        ssize_t length = read(database, buffer, sizeof buffer);
+        if (length <= 0) fail("the database");
+        if (length >= 6 && buffer[length - 6] == 'Z') return;
+    }
+}
+
+// A connection that has logged in, with the statement `s` prepared.
+static int database(int port) {
+    int database = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (connect(database, (struct sockaddr *)&address, sizeof address)) fail("connect");
+    setsockopt(database, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+
+    char text[512];
+    int length = 4;
+    length += put32(text + length, 3 << 16);
+    length += put_text(text + length, "user");
+    length += put_text(text + length, "bus");
+    length += put_text(text + length, "database");
+    length += put_text(text + length, "bus");
+    text[length++] = 0;
+    put32(text, length);
+    if (write(database, text, (size_t)length) < 0) fail("write");
+    until_ready(database);
+
+    text[0] = 'P';
+    length = 5;
+    length += put_text(text + length, "s");
+    length += put_text(text + length, SQL);
+    length += put16(text + length, 1);
+    length += put32(text + length, 23); // int4
+    put32(text + 1, length - 1);
+    text[length++] = 'S';
+    length += put32(text + length, 4);
+    if (write(database, text, (size_t)length) < 0) fail("write");
+    until_ready(database);
+    return database;
+}
+
+// Bind with 400 and results in binary, Execute, Sync.
+static void make_query(void) {
+    char *to = query;
+    int length = 5;
+    to[0] = 'B';
+    to[length++] = 0;
+    length += put_text(to + length, "s");
+    length += put16(to + length, 1);
+    length += put16(to + length, 1);
+    length += put16(to + length, 1);
+    length += put32(to + length, 4);
+    length += put32(to + length, 400);
+    length += put16(to + length, 1);
+    length += put16(to + length, 1);
+    put32(to + 1, length - 1);
+    to[length++] = 'E';
+    length += put32(to + length, 9);
+    to[length++] = 0;
+    length += put32(to + length, 0);
+    to[length++] = 'S';
+    length += put32(to + length, 4);
+    query_length = length;
+}
+
+static void make_answer(void) {
+    char body[2048];
+    int length = 0;
+    for (int id = 401; id <= 410; id++)
+        length += sprintf(body + length, "<item><id>%d</id><name>item number %d</name><price>%d.25</price><stock>1</stock></item>", id, id, id + 99);
+    answer_length = sprintf(answer, "HTTP/1.1 200 OK\r\nContent-Type: application/xml; charset=UTF-8\r\nContent-Length: %d\r\n\r\n%s", length, body);
+}
+
+// --- requests --------------------------------------------------------------------------------------------------------
+
+static void ask(int database, int client) {
+    client_of[database] = client;
+    send(database, query, (size_t)query_length, MSG_NOSIGNAL);
+}
+
+static void request_came(int client) {
+    if (idle_count)
+        ask(idle[--idle_count], client);
+    else
+        waiting[behind_waiting++ % DESCRIPTORS] = client;
+}
+
+static void rows_came(int database) {
+    send(client_of[database], answer, (size_t)answer_length, MSG_NOSIGNAL);
+    if (first_waiting != behind_waiting)
+        ask(database, waiting[first_waiting++ % DESCRIPTORS]);
+    else
+        idle[idle_count++] = database;
+}
+
+int main(int count, char **arguments) {
+    if (count != 4 || atoi(arguments[3]) > POOL) {
+        fprintf(stderr, "floor PORT DATABASE_PORT CONNECTIONS (at most %d)\n", POOL);
+        return 2;
+    }
+    make_query();
+    make_answer();
+    int events = epoll_create1(0), listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), one = 1;
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(arguments[1]))};
+    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (bind(listener, (struct sockaddr *)&here, sizeof here) || listen(listener, 512)) fail("bind");
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = listener};
+    epoll_ctl(events, EPOLL_CTL_ADD, listener, &event);
+    event.events = EPOLLIN | EPOLLET;
+    for (int i = 0; i < atoi(arguments[3]); i++) {
+        int connection = event.data.fd = database(atoi(arguments[2]));
+        fcntl(connection, F_SETFL, O_NONBLOCK);
+        is_database[connection] = 1;
+        idle[idle_count++] = connection;
+        epoll_ctl(events, EPOLL_CTL_ADD, connection, &event);
+    }
+
+    char buffer[65536];
+    for (;;) {
+        struct epoll_event ready[128];
+        int amount = epoll_wait(events, ready, 128, -1);
+        for (int i = 0; i < amount; i++) {
+            int socket = ready[i].data.fd;
+            if (socket == listener) {
+                int client = event.data.fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+                if (client < 0) continue;
+                setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+                epoll_ctl(events, EPOLL_CTL_ADD, client, &event);
+                continue;
+            }
+            ssize_t length = recv(socket, buffer, sizeof buffer, 0);
+            if (is_database[socket]) {
+                if (length < 6) fail("the database");
+                if (buffer[length - 6] == 'Z') rows_came(socket);
+            } else if (length > 0) {
+                request_came(socket);
+            } else {
+                close(socket);
+            }
+        }
+    }
+}

@@ -71,6 +71,13 @@ struct Work {
     engines: &'static [usize],
 }
 
+impl Work {
+    /// A relay of the same message is the least that any scenario takes, so it is measured once.
+    fn floor(&self) -> &'static [usize] {
+        if self.scenario == "DirectProxy" { SIZES } else { &[] }
+    }
+}
+
 const SIZES: &[usize] = &[512, KB, 10 * KB, 100 * KB, MB];
 const SOME: &[usize] = &[KB, 10 * KB, 100 * KB, MB];
 const ENDS: &[usize] = &[KB, 100 * KB];
@@ -86,17 +93,22 @@ const WORK: [Work; 8] = [
     Work { scenario: "ScanProxy", ours: &[MB], proxies: &[], engines: &[] },
 ];
 
-/// A proxy without mediation, an engine, or another build of Busbar.
+/// The relay that makes the system calls and does nothing else: its folder from the root of the project, and its name among the systems.
+pub const FLOOR: (&str, &str) = ("bench/floor", "system calls");
+
+/// A proxy without mediation, an engine, another build of Busbar, or system calls alone.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum SystemKind {
     Ours,
     Proxy,
     Engine,
+    Floor,
 }
 
 fn kind(system: &System) -> SystemKind {
     let can = |name: &str| scenarios::find(name).is_some_and(|scenario| system.can(scenario));
     match system.about.name.as_str() {
+        name if name == FLOOR.1 => SystemKind::Floor,
         name if name == "busbar" || system.about.version.starts_with("busbar ") => SystemKind::Ours,
         _ if can("CBRProxy") => SystemKind::Engine,
         _ => SystemKind::Proxy,
@@ -118,6 +130,7 @@ fn grid(
                 SystemKind::Ours => work.ours,
                 SystemKind::Proxy => work.proxies,
                 SystemKind::Engine => work.engines,
+                SystemKind::Floor => work.floor(),
             };
             pairs.extend(sizes.iter().map(|&size| (size, number, scenario)));
         }
@@ -157,6 +170,7 @@ fn wanted(system: &System, scenario: &Scenario) -> bool {
             SystemKind::Ours => true,
             SystemKind::Proxy => !work.proxies.is_empty(),
             SystemKind::Engine => !work.engines.is_empty(),
+            SystemKind::Floor => !work.floor().is_empty(),
         })
 }
 
@@ -204,54 +218,44 @@ fn cpu(run: &Run, system: &str, scenario: &str, size: usize) -> Option<f64> {
 
 fn ratios(run: &Run, systems: &[System]) -> Vec<Budget> {
     let Some(us) = run.systems.first().map(|system| system.name.as_str()) else { return Vec::new() };
-    let ours = |scenario: &str, size: usize| cpu(run, us, scenario, size);
-    let values = |sizes: &[usize], value_at: &dyn Fn(usize) -> Option<f64>| -> Vec<(String, f64)> {
-        sizes.iter().filter_map(|&size| Some((shown(size), value_at(size)?))).collect()
-    };
+    let of = |wanted: SystemKind| systems.iter().filter(move |system| kind(system) == wanted);
     let mut budgets = Vec::new();
-    let mut add = |work: String, unit: String, bound: f64, is_least: bool, values: Vec<(String, f64)>| {
-        let absent = values.is_empty().then(|| "not measured in this run".to_owned());
-        budgets.push(Budget { work, unit, bound, is_least, values, absent });
-    };
     for (scenario, name) in [("DirectProxy", "direct proxy"), ("MessageRelayProxy", "message relay")] {
-        for system in systems.iter().filter(|system| kind(system) == SystemKind::Proxy) {
+        for system in of(SystemKind::Proxy) {
             let other = &system.about.name;
-            let bound = if other == "HAProxy" { 0.82 } else { 0.75 };
-            let ratio = |size: usize| Some(ours(scenario, size)? / cpu(run, other, scenario, size)?);
-            add(
-                format!("{name}, CPU for each request"),
-                format!("x {other}"),
-                bound,
-                false,
-                values(SIZES, &ratio),
-            );
+            budgets.push(Budget {
+                work: format!("{name}, CPU for each request"),
+                unit: format!("x {other}"),
+                bound: if other == "HAProxy" { 0.82 } else { 0.75 },
+                ..compared(run, us, scenario, SIZES, &|cost, size| {
+                    Some(cost / cpu(run, other, scenario, size)?)
+                })
+            });
         }
     }
+    let direct = |size: usize| cpu(run, us, "DirectProxy", size);
     let routes = [
-        ("CBRTransportHeaderProxy", "routing on a transport header", 1.05),
-        ("CBRSOAPHeaderProxy", "routing on a SOAP header", 1.15),
-        ("CBRProxy", "routing on an early body value", 1.15),
+        ("CBRTransportHeaderProxy", "routing on a transport header", SOME, 1.05),
+        ("CBRSOAPHeaderProxy", "routing on a SOAP header", SOME, 1.15),
+        ("CBRProxy", "routing on an early body value", SOME, 1.15),
+        ("SplitAggregateProxy", "split 11 ways and aggregate", &[KB], 14.0),
     ];
-    for (scenario, work, bound) in routes {
-        let ratio = |size: usize| Some(ours(scenario, size)? / ours("DirectProxy", size)?);
-        add(work.to_owned(), "x direct proxy".to_owned(), bound, false, values(SOME, &ratio));
+    for (scenario, work, sizes, bound) in routes {
+        budgets.push(Budget {
+            work: work.to_owned(),
+            unit: "x direct proxy".to_owned(),
+            bound,
+            floor: Vec::new(),
+            ..compared(run, us, scenario, sizes, &|cost, size| Some(cost / direct(size)?))
+        });
     }
-    let scan = |size: usize| Some((ours("ScanProxy", size)? - ours("DirectProxy", size)?) / 1000.0);
-    add(
-        "routing that must scan the whole body".to_owned(),
-        "ms more for each MB".to_owned(),
-        1.0,
-        false,
-        values(&[MB], &scan),
-    );
-    let split = |size: usize| Some(ours("SplitAggregateProxy", size)? / ours("DirectProxy", size)?);
-    add(
-        "split 11 ways and aggregate".to_owned(),
-        "x direct proxy".to_owned(),
-        14.0,
-        false,
-        values(&[KB], &split),
-    );
+    budgets.push(Budget {
+        work: "routing that must scan the whole body".to_owned(),
+        unit: "ms more for each MB".to_owned(),
+        bound: 1.0,
+        floor: Vec::new(),
+        ..compared(run, us, "ScanProxy", &[MB], &|cost, size| Some((cost - direct(size)?) / 1000.0))
+    });
     let engines: [(&str, &str, usize, f64); 7] = [
         ("DirectProxy", "direct proxy", KB, 12.0),
         ("DirectProxy", "direct proxy", 100 * KB, 12.0),
@@ -261,14 +265,37 @@ fn ratios(run: &Run, systems: &[System]) -> Vec<Budget> {
         ("XSLTProxy", "XSLT, request and answer", 100 * KB, 50.0),
         ("SplitAggregateProxy", "split and aggregate", KB, 9.0),
     ];
-    for system in systems.iter().filter(|system| kind(system) == SystemKind::Engine) {
+    for system in of(SystemKind::Engine) {
         for (scenario, work, size, bound) in engines {
             let other = &system.about.name;
-            let ratio = |size: usize| Some(cpu(run, other, scenario, size)? / ours(scenario, size)?);
-            add(work.to_owned(), format!("x less CPU than {other}"), bound, true, values(&[size], &ratio));
+            budgets.push(Budget {
+                work: work.to_owned(),
+                unit: format!("x less CPU than {other}"),
+                bound,
+                is_least: true,
+                ..compared(run, us, scenario, &[size], &|cost, size| {
+                    Some(cpu(run, other, scenario, size)? / cost)
+                })
+            });
         }
     }
     budgets
+}
+
+/// What a work costs at each size, as a ratio: of what Busbar takes, and of what the system calls of a relay alone take.
+fn compared(
+    run: &Run,
+    us: &str,
+    scenario: &str,
+    sizes: &[usize],
+    ratio: &dyn Fn(f64, usize) -> Option<f64>,
+) -> Budget {
+    let of = |cost: &dyn Fn(usize) -> Option<f64>| -> Vec<(String, f64)> {
+        sizes.iter().filter_map(|&size| Some((shown(size), ratio(cost(size)?, size)?))).collect()
+    };
+    let values = of(&|size| cpu(run, us, scenario, size));
+    let absent = values.is_empty().then(|| "not measured in this run".to_owned());
+    Budget { values, absent, floor: of(&|size| cpu(run, FLOOR.1, "DirectProxy", size)), ..Budget::default() }
 }
 
 fn shown(size: usize) -> String {
@@ -499,6 +526,28 @@ mod tests {
         let least = Budget { is_least: true, values: vec![value(0.5), value(1.0)], ..most.clone() };
         assert_eq!((least.is_met(), least.worst()), (Some(false), Some(0.5)));
         assert_eq!(Budget::default().is_met(), None);
+    }
+
+    #[test]
+    fn what_the_system_calls_alone_miss_is_out_of_reach() {
+        let cell = |system: &str, size: usize, cpu: f64| Cell {
+            system: system.to_owned(),
+            scenario: "DirectProxy".to_owned(),
+            setting: SETTING.to_owned(),
+            size,
+            right: 1,
+            cpu: Some(cpu),
+            ..Cell::default()
+        };
+        let cells = [("busbar", 14.0, 60.0), ("nginx", 18.0, 60.0), (FLOOR.1, 11.0, 50.0)];
+        let cells = cells
+            .iter()
+            .flat_map(|(system, small, large)| [cell(system, KB, *small), cell(system, 100 * KB, *large)]);
+        let run = Run { cells: cells.collect(), ..Run::default() };
+        let ratio = |cost: f64, size: usize| Some(cost / cpu(&run, "nginx", "DirectProxy", size)?);
+        let budget = Budget { bound: 0.75, ..compared(&run, "busbar", "DirectProxy", SIZES, &ratio) };
+        assert_eq!(budget.values, [("1 KB".to_owned(), 14.0 / 18.0), ("100 KB".to_owned(), 1.0)]);
+        assert_eq!(budget.out_of_reach().collect::<Vec<_>>(), ["100 KB"]);
     }
 
     #[test]

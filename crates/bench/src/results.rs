@@ -51,6 +51,9 @@ pub struct Budget {
     pub is_least: bool,
     /// What was measured: of what (a size of messages), and the value.
     pub values: Vec<(String, f64)>,
+    /// The same values, were the system calls of a relay all that the work takes: what is better than these cannot be had.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub floor: Vec<(String, f64)>,
     /// Why it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub absent: Option<String>,
@@ -59,8 +62,16 @@ pub struct Budget {
 impl Budget {
     /// Whether all values are within the bound; `None`: nothing was measured.
     pub fn is_met(&self) -> Option<bool> {
-        let within = |value: f64| if self.is_least { value >= self.bound } else { value <= self.bound };
-        (!self.values.is_empty()).then(|| self.values.iter().all(|(_, value)| within(*value)))
+        (!self.values.is_empty()).then(|| self.values.iter().all(|(_, value)| self.is_within(*value)))
+    }
+
+    /// Of which cases (sizes of messages) the bound is beyond what the system calls alone allow.
+    pub fn out_of_reach(&self) -> impl Iterator<Item = &str> {
+        self.floor.iter().filter(|(_, value)| !self.is_within(*value)).map(|(case, _)| case.as_str())
+    }
+
+    fn is_within(&self, value: f64) -> bool {
+        if self.is_least { value >= self.bound } else { value <= self.bound }
     }
 
     /// The value that is nearest to the bound, or the farthest beyond it.

@@ -105,25 +105,29 @@ impl Stage {
             }
         };
         for peer in &peers {
-            eprintln!("starting {peer}");
-            match stage.peer(peer) {
-                Ok(system) if stage.has(&system.about.name) => {
-                    let why = format!(
-                        "{peer}: there is a system '{}' already (NAME=FOLDER gives it another name)",
-                        system.about.name
-                    );
-                    eprintln!("not measured: {why}");
-                    stage.absent.push(why);
-                }
-                Ok(system) => stage.systems.push(system),
-                Err(why) => {
-                    eprintln!("not measured: {why}");
-                    stage.absent.push(why);
-                }
-            }
+            stage.add(peer);
         }
         stage.place.pin_client();
         Ok(stage)
+    }
+
+    /// Starts a system beside the others. Where it cannot, the reason is said and kept for the report.
+    pub(super) fn add(&mut self, peer: &str) -> bool {
+        eprintln!("starting {peer}");
+        let why = match self.peer(peer) {
+            Ok(system) if !self.has(&system.about.name) => {
+                self.systems.push(system);
+                return true;
+            }
+            Ok(system) => format!(
+                "{peer}: there is a system '{}' already (NAME=FOLDER gives it another name)",
+                system.about.name
+            ),
+            Err(why) => why,
+        };
+        eprintln!("not measured: {why}");
+        self.absent.push(why);
+        false
     }
 
     fn has(&self, name: &str) -> bool {
