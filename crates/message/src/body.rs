@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -37,6 +38,13 @@ pub trait BodyStream: Send + Sync {
         bytes
     }
 
+    /// Gives `pass` bytes that were not received yet, so that they do not come through the process: how many it took. 0: this stream has none to
+    /// give in this way, and they are to be had by [`poll_more`](BodyStream::poll_more). Only while nothing is
+    /// [`buffered`](BodyStream::buffered).
+    fn poll_pass(&mut self, _cx: &mut Context<'_>, _pass: &mut Pass<'_>) -> Poll<Result<usize, BodyError>> {
+        Poll::Ready(Ok(0))
+    }
+
     /// Whether nothing will follow behind [`buffered`](BodyStream::buffered).
     fn is_complete(&self) -> bool;
 
@@ -53,6 +61,9 @@ pub trait BodyStream: Send + Sync {
     /// Like dropping, but lets the stream keep its storage for the next message.
     fn recycle(self: Box<Self>) {}
 }
+
+/// Takes what a socket has received, at most so many bytes, and returns how many it took. An error of kind WouldBlock: the socket has nothing.
+pub type Pass<'a> = dyn FnMut(BorrowedFd<'_>, u64) -> io::Result<usize> + 'a;
 
 /// Why a body did not arrive whole.
 #[derive(Clone, Debug)]
@@ -134,6 +145,14 @@ impl Body {
         match self {
             Body::Empty | Body::Bytes(_) => Poll::Ready(Ok(false)),
             Body::Stream(stream) => stream.poll_more(cx),
+        }
+    }
+
+    /// See [`BodyStream::poll_pass`].
+    pub fn poll_pass(&mut self, cx: &mut Context<'_>, pass: &mut Pass<'_>) -> Poll<Result<usize, BodyError>> {
+        match self {
+            Body::Empty | Body::Bytes(_) => Poll::Ready(Ok(0)),
+            Body::Stream(stream) => stream.poll_pass(cx, pass),
         }
     }
 

@@ -35,7 +35,7 @@ mod sync {
 
 pub use assembly::{Assembly, Piece, Shell};
 pub use attachments::Packing;
-pub use body::{Body, BodyError, BodyStream};
+pub use body::{Body, BodyError, BodyStream, Pass};
 pub use charset::Charset;
 pub use coding::Coding;
 pub use envelope::{Envelope, SoapVersion};

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
-use message::{Body, BodyError, BodyStream, RequestHead, ResponseHead};
+use message::{Body, BodyError, BodyStream, Pass, RequestHead, ResponseHead};
 use tokio::task::coop;
 
 use crate::Target;
@@ -538,8 +538,7 @@ impl Incoming {
                     turn.made_progress();
                 }
                 self.filled = n == size;
-                let receipts = &self.conn.receipts;
-                receipts.store(receipts.load(Relaxed).wrapping_add(1), Relaxed);
+                self.was_received();
                 self.buffer.received(n);
                 self.ended = n == 0;
                 Poll::Ready(Ok(n))
@@ -639,6 +638,48 @@ impl Incoming {
         }
     }
 
+    /// Gives what the socket has of a long body to `pass`. 0: the ordinary way has to find out what is there.
+    fn poll_pass(&mut self, cx: &mut Context<'_>, pass: &mut Pass<'_>) -> Poll<Result<usize, BodyError>> {
+        let State::Exact(left) = self.state else { return Poll::Ready(Ok(0)) };
+        if self.ended || !self.buffer.is_vacant() {
+            return Poll::Ready(Ok(0));
+        }
+        if let Poll::Ready(Err(error)) = self.poll_upload(cx) {
+            return Poll::Ready(Err(error));
+        }
+        if self.conn.owes_continue() {
+            self.conn.send_continue(cx);
+        }
+        self.buffer.release();
+        self.watched = false;
+        // A peer that sends as fast as this takes it must leave the other connections their turns.
+        let turn = ready!(coop::poll_proceed(cx));
+        match self.half.poll_pass(cx, left, pass) {
+            Poll::Ready(Ok(n)) => {
+                turn.made_progress();
+                self.was_received();
+                self.timer.clear();
+                let left = left.saturating_sub(n as u64);
+                self.state = if left == 0 { State::Done } else { State::Exact(left) };
+                Poll::Ready(Ok(n))
+            }
+            // Not between these two.
+            Poll::Ready(Err(e)) if e.kind() == io::ErrorKind::InvalidInput => Poll::Ready(Ok(0)),
+            Poll::Ready(Err(e)) => {
+                self.ended = true;
+                Poll::Ready(Err(e.into()))
+            }
+            Poll::Pending if self.timer.poll_expired(self.pause, cx) => Poll::Ready(Err(BodyError::Timeout)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// Counts a receipt.
+    fn was_received(&self) {
+        let receipts = &self.conn.receipts;
+        receipts.store(receipts.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
     /// Goes on sending the request whose response this is, until that has come to its end.
     pub(crate) fn poll_upload(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
         let Some(upload) = self.upload.as_mut() else { return Poll::Ready(Ok(())) };
@@ -709,6 +750,10 @@ impl BodyStream for Travelling {
 
     fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, BodyError>> {
         self.0.as_mut().map_or(Poll::Ready(Ok(false)), |i| i.poll_more(cx))
+    }
+
+    fn poll_pass(&mut self, cx: &mut Context<'_>, pass: &mut Pass<'_>) -> Poll<Result<usize, BodyError>> {
+        self.0.as_mut().map_or(Poll::Ready(Ok(0)), |i| i.poll_pass(cx, pass))
     }
 
     fn consume(&mut self, n: usize) {

@@ -22,7 +22,7 @@ pub fn raise_descriptor_limit() -> io::Result<Option<u64>> {
     Ok(maximum)
 }
 
-/// Sockets of connections.
+/// Sockets of connections, and ends of pipes between them.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 static BUDGET: LazyLock<Budget> = LazyLock::new(Budget::read);
 
@@ -56,6 +56,12 @@ impl Descriptor {
     /// For a connection to a backend.
     pub(crate) fn for_backend() -> Option<Descriptor> {
         Descriptor::below(BUDGET.backends)
+    }
+
+    /// For the two ends of a pipe, which nothing depends on: only while there are many left.
+    pub(crate) fn for_pipe() -> Option<[Descriptor; 2]> {
+        let end = || Descriptor::below(BUDGET.backends / 2);
+        Some([end()?, end()?])
     }
 
     /// For a connection from a client that was accepted already.

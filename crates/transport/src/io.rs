@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use message::Pass;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
@@ -18,6 +19,7 @@ use tokio_rustls::TlsStream;
 
 #[cfg(feature = "simulation")]
 use crate::simulation;
+use crate::splice::Pipe;
 use crate::timer::Timer;
 
 /// The receiving half. It travels with the body of a message.
@@ -112,6 +114,25 @@ impl ReadHalf {
         }
     }
 
+    /// Gives what the kernel has, at most so many bytes, to `pass`. 0: it has to be read.
+    pub(crate) fn poll_pass(
+        &mut self,
+        cx: &mut Context<'_>,
+        most: u64,
+        pass: &mut Pass<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let ReadHalf::Plain(half) = self else { return Poll::Ready(Ok(0)) };
+        let stream = half.as_ref();
+        loop {
+            match stream.try_io(Interest::READABLE, || pass(stream.as_fd(), most)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    ready!(stream.poll_read_ready(cx))?;
+                }
+                done => return Poll::Ready(done),
+            }
+        }
+    }
+
     /// Whether the kernel has nothing for the reader: no bytes, no end, no error. Costs a system call, which readiness as
     /// it was last reported does not replace: an end that came with the last bytes, or just now, is not in it.
     pub(crate) fn is_silent(&self) -> bool {
@@ -177,6 +198,39 @@ impl Writer {
                 (WriteHalf::Gone, _) => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
             };
         }
+        self.timed(cx, polled, wait)
+    }
+
+    /// Whether [`poll_pass`](Writer::poll_pass) can send.
+    pub(crate) fn passes(&self) -> bool {
+        matches!(self.half, WriteHalf::Plain(_))
+    }
+
+    /// As [`poll_write`](Writer::poll_write), from a pipe.
+    pub(crate) fn poll_pass(
+        &mut self,
+        cx: &mut Context<'_>,
+        pipe: &mut Pipe,
+        wait: Duration,
+    ) -> Poll<io::Result<usize>> {
+        let mut polled = self.poll_interim(cx);
+        if let Poll::Ready(Ok(_)) = polled {
+            polled = match &self.half {
+                WriteHalf::Plain(half) => pass_plain(half.as_ref(), cx, pipe),
+                _ => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+            };
+        }
+        self.timed(cx, polled, wait)
+    }
+
+    /// A write that took nothing, or takes nothing for too long, is an error.
+    #[inline]
+    fn timed(
+        &mut self,
+        cx: &mut Context<'_>,
+        polled: Poll<io::Result<usize>>,
+        wait: Duration,
+    ) -> Poll<io::Result<usize>> {
         match polled {
             Poll::Ready(Ok(0)) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
             ready @ Poll::Ready(_) => {
@@ -289,6 +343,16 @@ fn read_plain(stream: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
     match got {
         Some(n) => Ok(n),
         None => read,
+    }
+}
+
+/// Sends what is in a pipe.
+fn pass_plain(stream: &TcpStream, cx: &mut Context<'_>, pipe: &mut Pipe) -> Poll<io::Result<usize>> {
+    loop {
+        match stream.try_io(Interest::WRITABLE, || pipe.drain(stream.as_fd())) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready!(stream.poll_write_ready(cx))?,
+            done => return Poll::Ready(done),
+        }
     }
 }
 

@@ -35,6 +35,7 @@ mod server;
 mod settings;
 #[cfg(feature = "simulation")]
 pub mod simulation;
+mod splice;
 mod stats;
 mod target;
 mod timer;

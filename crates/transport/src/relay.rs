@@ -12,6 +12,7 @@ use message::{Body, BodyError};
 use crate::connection::lock;
 use crate::http1::write::{Delimiter, hexadecimal};
 use crate::io::Writer;
+use crate::splice::{self, Pipe};
 
 /// Body bytes up to this many are copied behind the head, which is cheaper than a second part in the write.
 const COPY: usize = 4 * 1024;
@@ -47,6 +48,8 @@ pub(crate) struct Outgoing {
     keep: bool,
     /// The kernel, or TLS, has taken something of it.
     begun: bool,
+    /// What was received of the body, and not sent yet, without coming through this process.
+    pipe: Option<Pipe>,
     /// The sender of the body is waited for, not the receiver.
     starved: bool,
     wait: Duration,
@@ -74,6 +77,7 @@ impl Outgoing {
             repeat: None,
             keep: false,
             begun: false,
+            pipe: None,
             starved: false,
             wait,
         }
@@ -165,22 +169,68 @@ impl Outgoing {
             self.sent = 0;
             body.consume(std::mem::take(&mut self.kept));
             self.keep = false;
-            if body.buffered().is_empty() {
+            if self.pipe.is_some() || body.buffered().is_empty() {
+                ready!(self.poll_pass(cx, writer, body))?;
                 match body.poll_more(cx) {
                     Poll::Ready(Ok(_)) => {}
                     Poll::Ready(Err(e)) => return Poll::Ready(Err(RelayError::Body(e))),
-                    Poll::Pending => {
-                        self.starved = true;
-                        // What was sent must not wait for what was not received. Without effect on plain TCP.
-                        return match lock(writer).poll_flush(cx, self.wait) {
-                            Poll::Ready(Err(e)) => Poll::Ready(Err(RelayError::Write(e))),
-                            _ => Poll::Pending,
-                        };
-                    }
+                    Poll::Pending => return self.starve(cx, writer),
                 }
             }
             self.frame(body).map_err(RelayError::Body)?;
         }
+    }
+
+    /// More of the body has to arrive. What was sent must not wait for that; without effect on plain TCP.
+    fn starve(&mut self, cx: &mut Context<'_>, writer: &Mutex<Writer>) -> Poll<Result<(), RelayError>> {
+        self.starved = true;
+        match lock(writer).poll_flush(cx, self.wait) {
+            Poll::Ready(Err(e)) => Poll::Ready(Err(RelayError::Write(e))),
+            _ => Poll::Pending,
+        }
+    }
+
+    /// Moves a long body from socket to socket, as far as that is worth it. Everything framed so far was sent.
+    fn poll_pass(
+        &mut self,
+        cx: &mut Context<'_>,
+        writer: &Mutex<Writer>,
+        body: &mut Body,
+    ) -> Poll<Result<(), RelayError>> {
+        loop {
+            while let Some(pipe) = self.pipe.as_mut().filter(|pipe| !pipe.is_empty()) {
+                let polled = lock(writer).poll_pass(cx, pipe, self.wait);
+                match polled {
+                    Poll::Ready(Ok(n)) => self.entity += n as u64,
+                    Poll::Ready(Err(e)) => return Poll::Ready(Err(RelayError::Write(e))),
+                    Poll::Pending => {
+                        body.drive(cx);
+                        return Poll::Pending;
+                    }
+                }
+            }
+            let Left::Exact(left) = &mut self.left else { return Poll::Ready(Ok(())) };
+            if *left < splice::WORTH || !lock(writer).passes() {
+                break;
+            }
+            if self.pipe.is_none() {
+                self.pipe = Pipe::take();
+            }
+            let Some(pipe) = &mut self.pipe else { break };
+            match body.poll_pass(cx, &mut |socket, most| pipe.fill(socket, most)) {
+                Poll::Ready(Ok(0)) => break,
+                // The declared length is where the stream ends, and is the one that is sent.
+                Poll::Ready(Ok(n)) => *left = left.saturating_sub(n as u64),
+                Poll::Ready(Err(e)) => return Poll::Ready(Err(RelayError::Body(e))),
+                Poll::Pending => {
+                    // Others can use it meanwhile.
+                    self.pipe = None;
+                    return self.starve(cx, writer);
+                }
+            }
+        }
+        self.pipe = None;
+        Poll::Ready(Ok(()))
     }
 
     fn poll_write(
