@@ -433,7 +433,7 @@ fn nothing_empty_is_stored_in_the_place_of_a_body_that_was_given_away() {
         closes.address
     );
     let process =
-        Process::run(&configuration("backends-given-away", &service), &["--set", "limits.held=\"100KiB\""]);
+        Process::run(&configuration("backends-given-away", &service), &["--set", "limits.body=100k"]);
     let body = format!("<a><b>{}</b></a>", "x".repeat(300_000));
     let (status, ..) = ask(process.http(), "POST", "/services/P", body.as_bytes()).unwrap();
     assert!(status >= 500, "{status}");

@@ -299,7 +299,7 @@ fn no_part_is_missing_where_compute_threads_are_few() {
 #[test]
 fn what_was_accepted_is_not_shed_where_compute_threads_are_few() {
     let artifacts = "<messageStore name='accepted'/><proxy name='Store'><target><inSequence><store messageStore='accepted'/></inSequence></target></proxy>\
-        <sequence name='counts'><property name='n' expression='count(//b[. = //b])'/><log level='custom'><property name='counted' expression='$ctx:n'/></log></sequence>\
+        <sequence name='counts'><property name='n' expression='count(//b[count(//b[. = //b]) = 400])'/><log level='custom'><property name='counted' expression='$ctx:n'/></log></sequence>\
         <messageProcessor name='p' class='org.apache.synapse.message.processor.impl.sampler.SamplingProcessor' messageStore='accepted'>\
         <parameter name='interval'>1000</parameter><parameter name='concurrency'>40</parameter><parameter name='sequence'>counts</parameter></messageProcessor>";
     let settings = [
@@ -311,11 +311,11 @@ fn what_was_accepted_is_not_shed_where_compute_threads_are_few() {
         "limits.compute_wait=1ms",
     ];
     let bus = Process::run(&configuration("limits-accepted", artifacts), &settings);
-    let body = format!("<a>{}</a>", (0..300).map(|n| format!("<b>{n}</b>")).collect::<String>());
+    let body = format!("<a>{}</a>", (0..400).map(|n| format!("<b>{n}</b>")).collect::<String>());
     for _ in 0..40 {
         assert_eq!(ask(bus.http(), "POST", "/services/Store", body.as_bytes()).unwrap().0, 202);
     }
-    bus.says("counted = 300", 40);
+    bus.says("counted = 400", 40);
     assert!(metric(&bus, "busbar_compute_runs_total") > 0, "nothing was computed elsewhere");
 }
 
@@ -332,7 +332,14 @@ fn attempts_for_which_there_is_no_room_do_not_count() {
          <parameter name='max.delivery.attempts'>2</parameter><parameter name='max.delivery.drop'>Enabled</parameter></messageProcessor>",
         backend.address
     );
-    let settings = ["--set", "limits.backend_connections=1", "--set", "limits.backend_waiting=0"];
+    let settings = [
+        "--set",
+        "limits.backend_connections=1",
+        "--set",
+        "limits.backend_waiting=0",
+        "--set",
+        "limits.idle_backend=100ms",
+    ];
     let bus = Process::run(&configuration("limits-no-room", &artifacts), &settings);
     std::thread::scope(|scope| {
         scope.spawn(|| ask(bus.http(), "POST", "/services/Slow", b"<slow/>").unwrap());
