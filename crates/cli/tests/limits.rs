@@ -357,12 +357,16 @@ fn attempts_for_which_there_is_no_room_do_not_count() {
 /// What a message that was let in asks of another service of its bus is work of that message: no answer of the bus takes the place of that service's.
 #[test]
 fn services_that_call_each_other_are_within_one_message() {
-    let artifacts = "<proxy name='Inner' transports='local'><target><inSequence><payloadFactory><format><i xmlns=''>inner</i></format><args/></payloadFactory><respond/></inSequence></target></proxy>\
-        <proxy name='Split'><target><inSequence><iterate expression='//i'><target><sequence><call><endpoint><address uri='local://services/Inner'/></endpoint></call>\
-        <aggregate><onComplete expression='$body/*'><payloadFactory media-type='text'><format>$1</format><args><arg expression='count(//i[. = \"inner\"])'/></args></payloadFactory>\
-        <respond/></onComplete></aggregate></sequence></target></iterate></inSequence></target></proxy>";
-    let bus = Process::run(&configuration("limits-local", artifacts), &["--set", "limits.flows=2"]);
-    let body = format!("<a>{}</a>", "<i/>".repeat(50));
+    let backend = Process::backend(&["--mode", "echo", "--delay", "20"]);
+    let artifacts = format!(
+        "<proxy name='Inner' transports='local'><target><inSequence><call><endpoint><address uri='http://{}/echo'/></endpoint></call><respond/></inSequence></target></proxy>\
+         <proxy name='Split'><target><inSequence><iterate expression='//i'><target><sequence><call><endpoint><address uri='local://services/Inner'/></endpoint></call>\
+         <aggregate><onComplete expression='$body/*'><payloadFactory media-type='text'><format>$1</format><args><arg expression='count(//i)'/></args></payloadFactory>\
+         <respond/></onComplete></aggregate></sequence></target></iterate></inSequence></target></proxy>",
+        backend.http()
+    );
+    let bus = Process::run(&configuration("limits-local", &artifacts), &["--set", "limits.flows=2"]);
+    let body = format!("<a>{}</a>", "<i>1</i>".repeat(50));
     let (status, _, count) = ask(bus.http(), "POST", "/services/Split", body.as_bytes()).unwrap();
     assert_eq!((status, String::from_utf8_lossy(&count).as_ref()), (200, "50"), "{}", bus.stderr());
 }
