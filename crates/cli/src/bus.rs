@@ -225,7 +225,7 @@ impl Running {
         if cut > 0 {
             tracing::warn!(target: "busbar::start", "{cut} connections were cut at the end of the drain");
             // Their flows end on their workers, and file operations clear away what they have made.
-            scopes.drained(CLEARING).await;
+            scopes.cleared(CLEARING).await;
         }
     }
 

@@ -158,9 +158,12 @@ fn dearest(steps: &[Step]) -> Need {
 pub fn flows(plan: &Plan, name: Option<&str>) -> Vec<Flow> {
     let mut flows = Vec::new();
     let mut used = HashSet::new();
+    let passes_on = |fault: Option<ListId>| {
+        fault.or_else(|| plan.sequence("fault")).is_some_and(|list| plan.passes_on(list))
+    };
     let is_wanted = |flow: &str| name.is_none_or(|name| name == flow);
     let mut add = |mut flow: Flow, parts: &mut dyn FnMut(&mut Walk<'_>) -> Vec<Part>| {
-        let mut walk = Walk { plan, shown: HashSet::new(), depth: 0 };
+        let mut walk = Walk { plan, shown: HashSet::new(), depth: 0, kept: false };
         flow.parts = parts(&mut walk);
         used.extend(walk.shown);
         if is_wanted(&flow.name) {
@@ -171,9 +174,11 @@ pub fn flows(plan: &Plan, name: Option<&str>) -> Vec<Flow> {
         let mut flow = Flow::new("proxy", &proxy.name, proxy.span);
         flow.stages = Around::all(&proxy.stages);
         add(flow, &mut |walk| {
+            walk.kept = passes_on(proxy.fault_sequence);
             let mut parts = vec![walk.start("in", proxy.in_sequence.as_ref())];
-            parts[0].endpoint = proxy.endpoint.iter().map(|reference| behind(reference)).collect();
+            parts[0].endpoint = proxy.endpoint.iter().map(|reference| walk.behind(reference)).collect();
             parts.extend(proxy.out_sequence.map(|list| walk.part("out", list)));
+            walk.kept = false;
             parts.extend(proxy.fault_sequence.map(|list| walk.part("fault", list)));
             parts
         });
@@ -184,8 +189,10 @@ pub fn flows(plan: &Plan, name: Option<&str>) -> Vec<Flow> {
             flow.stages = Around::all(&api.stages);
             flow.resource = Some(format!("{} {}", resource.methods, resource.label).trim().to_owned());
             add(flow, &mut |walk| {
+                walk.kept = passes_on(resource.fault_sequence);
                 let mut parts = vec![walk.start("in", resource.in_sequence.as_ref())];
                 parts.extend(resource.out_sequence.map(|list| walk.part("out", list)));
+                walk.kept = false;
                 parts.extend(resource.fault_sequence.map(|list| walk.part("fault", list)));
                 parts
             });
@@ -205,7 +212,7 @@ pub fn flows(plan: &Plan, name: Option<&str>) -> Vec<Flow> {
         let span = plan.list(list).span;
         let is_new = span.file != FileId::BUILT_IN && !used.contains(&list);
         if is_new || name == Some(flow_name) {
-            let mut walk = Walk { plan, shown: HashSet::new(), depth: 0 };
+            let mut walk = Walk { plan, shown: HashSet::new(), depth: 0, kept: false };
             let mut part = walk.part("", list);
             part.sequence = None;
             used.extend(walk.shown);
@@ -229,6 +236,8 @@ struct Walk<'a> {
     /// Lists of this flow that were shown.
     shown: HashSet<ListId>,
     depth: usize,
+    /// A message that is sent is kept for the fault sequence.
+    kept: bool,
 }
 
 impl Walk<'_> {
@@ -264,7 +273,7 @@ impl Walk<'_> {
         for planned in &plan.list(list).steps {
             let mut endpoints: Vec<Behind> = Vec::new();
             for reference in planned.mediator.endpoints() {
-                let next = behind(&reference);
+                let next = self.behind(&reference);
                 match endpoints.last_mut().filter(|last| last.name == next.name) {
                     Some(last) => last.times += 1,
                     None => endpoints.push(next),
@@ -283,6 +292,15 @@ impl Walk<'_> {
         }
         self.depth -= 1;
         steps
+    }
+
+    fn behind(&self, reference: &EndpointRef) -> Behind {
+        let mut behind = behind(reference);
+        if self.kept && behind.need < Need::Whole {
+            behind.need = Need::Whole;
+            behind.why = "kept for the fault sequence".to_owned();
+        }
+        behind
     }
 
     fn branch(&mut self, label: String, list: ListId) -> Branch {

@@ -369,3 +369,74 @@ fn each_backend_is_reached_with_its_own_tls_profile() {
         assert!(code.starts_with("1015"), "{name}: {code}: {}", bus.stderr());
     }
 }
+
+/// A body that is relayed is given away with the request. A fault handler that passes the message on has it all the same.
+#[test]
+fn a_message_that_is_sent_in_vain_is_there_for_handlers_that_pass_it_on() {
+    let (closes, echo) = (Backend::new("closes"), Process::backend(&["--mode", "echo"]));
+    // It is tried each time.
+    let policy = "<suspendOnFailure><errorCodes>999</errorCodes></suspendOnFailure><markForSuspension><errorCodes>998</errorCodes></markForSuspension>";
+    let endpoint =
+        |path: &str| format!("<endpoint><address uri='http://{path}'>{policy}</address></endpoint>");
+    let service = |name: &str, how: &str, fault: &str| {
+        let send = format!("<{how}>{}</{how}>", endpoint(&format!("{}/closes", closes.address)));
+        format!(
+            "<proxy name='{name}'><target><inSequence>{send}</inSequence><outSequence><send/></outSequence><faultSequence>{fault}</faultSequence></target></proxy>"
+        )
+    };
+    let onward = format!("<send>{}</send>", endpoint(&format!("{}/echo", echo.http())));
+    let stored = "<store messageStore='letters'/>";
+    let letters = format!(
+        "<messageStore name='letters'/><sequence name='letter'><log level='custom'><property name='letter' expression='string-length(//b)'/></log></sequence>\
+         <messageProcessor name='p' class='org.apache.synapse.message.processor.impl.sampler.SamplingProcessor' messageStore='letters'>\
+         <parameter name='interval'>10</parameter><parameter name='sequence'>letter</parameter></messageProcessor>\
+         <sequence name='onward'>{onward}</sequence><sequence name='keep'>{stored}</sequence>"
+    );
+    let services = [
+        service("Sent", "send", &onward),
+        service("Called", "call", &onward),
+        service("Inside", "send", "<filter xpath='true()'><then><sequence key='onward'/></then></filter>"),
+        service("Stored", "send", "<sequence key='keep'/>"),
+        // What is in the place of the message needs none of it.
+        service(
+            "Other",
+            "send",
+            &format!("<payloadFactory><format><other xmlns=''/></format><args/></payloadFactory>{onward}"),
+        ),
+    ];
+    let process = Process::run(&configuration("backends-in-vain", &(letters + &services.concat())), &[]);
+    let small = format!("<a><b>{}</b></a>", "x".repeat(100));
+    let large = format!("<a><b>{}</b></a>", "x".repeat(300_000));
+    for body in [&small, &large] {
+        for name in ["Sent", "Called", "Inside"] {
+            let (status, _, echoed) =
+                ask(process.http(), "POST", &format!("/services/{name}"), body.as_bytes()).unwrap();
+            assert_eq!((status, echoed.len()), (200, body.len()), "{name}");
+        }
+        let (status, _, echoed) = ask(process.http(), "POST", "/services/Other", body.as_bytes()).unwrap();
+        assert!(status == 200 && String::from_utf8_lossy(&echoed).contains("<other"), "{status}");
+        ask(process.http(), "POST", "/services/Stored", body.as_bytes()).unwrap();
+    }
+    eventually("both letters are whole", || {
+        let log = process.stderr();
+        log.contains("letter = 300000") && log.contains("letter = 100")
+    });
+}
+
+/// What is larger than a flow may hold is relayed all the same, and no message without its body takes its place.
+#[test]
+fn nothing_empty_is_stored_in_the_place_of_a_body_that_was_given_away() {
+    let closes = Backend::new("closes");
+    let service = format!(
+        "<proxy name='P'><target><inSequence><send><endpoint><address uri='http://{}/closes'/></endpoint></send></inSequence>\
+         <faultSequence><store messageStore='letters'/><log level='custom'><property name='kept' value='1'/></log></faultSequence></target></proxy><messageStore name='letters'/>",
+        closes.address
+    );
+    let process =
+        Process::run(&configuration("backends-given-away", &service), &["--set", "limits.body=100k"]);
+    let body = format!("<a><b>{}</b></a>", "x".repeat(300_000));
+    let (status, ..) = ask(process.http(), "POST", "/services/P", body.as_bytes()).unwrap();
+    assert!(status >= 500, "{status}");
+    let log = process.stderr();
+    assert!(log.contains("streamed to an endpoint before and is gone") && !log.contains("kept = 1"), "{log}");
+}

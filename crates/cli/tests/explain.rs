@@ -84,3 +84,16 @@ fn sequences_in_circles_groups_and_misspelt_names() {
     let output = busbar(&["explain", path, "b"]);
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("sequence b  "));
 }
+
+/// A fault sequence that stores the message has it still when it could not be sent.
+#[test]
+fn what_is_kept_for_the_fault_sequence() {
+    let path = configuration(
+        "explain-kept",
+        "<messageStore name='letters'/><proxy name='P'><target><inSequence><send><endpoint><address uri='http://one/'/></endpoint></send></inSequence>\
+         <faultSequence><store messageStore='letters'/></faultSequence></target></proxy>",
+    );
+    let output = busbar(&["explain", path.to_str().unwrap(), "P"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("reads the whole body") && text.contains("kept for the fault sequence"), "{text}");
+}

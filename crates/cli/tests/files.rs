@@ -190,6 +190,13 @@ fn what_fails_goes_where_failures_go() {
             "<inSequence><clone><target><sequence><throwError type='X' errorMessage='no'/></sequence></target></clone></inSequence>".to_owned(),
             "failed",
         ),
+        (
+            "item",
+            "<inSequence><payloadFactory media-type='json'><format>[1,2]</format></payloadFactory><foreach collection='${payload}' continue-without-aggregation='true'>\
+             <sequence><throwError type='X' errorMessage='no'/></sequence></foreach></inSequence>"
+                .to_owned(),
+            "failed",
+        ),
     ] {
         let places = Places::new(&format!("fails-{name}"));
         places.put("in/a.txt", "hello");
@@ -198,6 +205,10 @@ fn what_fails_goes_where_failures_go() {
             Process::run(&configuration(&format!("files-fails-{name}"), &places.proxy(&parameters, &sequence)), &[]);
         until(name, &bus, || places.names("in").is_empty());
         assert_eq!(places.names(goes), ["a.txt"], "{name}:\n{}", bus.stderr());
+        // What was there is gone, and the log says so.
+        assert!(!bus.stderr().contains("is replaced"), "{}", bus.stderr());
+        places.put("in/a.txt", "another");
+        bus.says("is replaced", 1);
     }
 }
 

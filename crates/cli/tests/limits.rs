@@ -295,6 +295,82 @@ fn no_part_is_missing_where_compute_threads_are_few() {
     assert!(metric(&bus, "busbar_compute_runs_total") > 0, "nothing was computed elsewhere");
 }
 
+/// Nobody can be told to come again whose message was accepted: it waits for a compute thread however many do.
+#[test]
+fn what_was_accepted_is_not_shed_where_compute_threads_are_few() {
+    let artifacts = "<messageStore name='accepted'/><proxy name='Store'><target><inSequence><store messageStore='accepted'/></inSequence></target></proxy>\
+        <sequence name='counts'><property name='n' expression='count(//b[count(//b[. = //b]) = 400])'/><log level='custom'><property name='counted' expression='$ctx:n'/></log></sequence>\
+        <messageProcessor name='p' class='org.apache.synapse.message.processor.impl.sampler.SamplingProcessor' messageStore='accepted'>\
+        <parameter name='interval'>1000</parameter><parameter name='concurrency'>40</parameter><parameter name='sequence'>counts</parameter></messageProcessor>";
+    let settings = [
+        "--set",
+        "limits.compute_threads=1",
+        "--set",
+        "limits.compute_queue=1",
+        "--set",
+        "limits.compute_wait=1ms",
+    ];
+    let bus = Process::run(&configuration("limits-accepted", artifacts), &settings);
+    let body = format!("<a>{}</a>", (0..400).map(|n| format!("<b>{n}</b>")).collect::<String>());
+    for _ in 0..40 {
+        assert_eq!(ask(bus.http(), "POST", "/services/Store", body.as_bytes()).unwrap().0, 202);
+    }
+    bus.says("counted = 400", 40);
+    assert!(metric(&bus, "busbar_compute_runs_total") > 0, "nothing was computed elsewhere");
+}
+
+/// That a bus has no room says nothing about a message: it is not dropped after so many attempts that were none.
+#[test]
+fn attempts_for_which_there_is_no_room_do_not_count() {
+    let backend = Recorder::start(|body| Duration::from_secs(if body.contains("slow") { 2 } else { 0 }));
+    let artifacts = format!(
+        "<messageStore name='s'/><endpoint name='e'><address uri='http://{}/'/></endpoint>\
+         <proxy name='Store'><target><inSequence><property name='OUT_ONLY' value='true'/><property name='DISABLE_CHUNKING' value='true' scope='axis2'/><store messageStore='s'/></inSequence></target></proxy>\
+         <proxy name='Slow'><target endpoint='e'><outSequence><send/></outSequence></target></proxy>\
+         <messageProcessor name='p' class='org.apache.synapse.message.processor.impl.forwarder.ScheduledMessageForwardingProcessor' messageStore='s' targetEndpoint='e'>\
+         <parameter name='interval'>100</parameter><parameter name='client.retry.interval'>100</parameter>\
+         <parameter name='max.delivery.attempts'>2</parameter><parameter name='max.delivery.drop'>Enabled</parameter></messageProcessor>",
+        backend.address
+    );
+    let settings = [
+        "--set",
+        "limits.backend_connections=1",
+        "--set",
+        "limits.backend_waiting=0",
+        "--set",
+        "limits.idle_backend=100ms",
+    ];
+    let bus = Process::run(&configuration("limits-no-room", &artifacts), &settings);
+    std::thread::scope(|scope| {
+        scope.spawn(|| ask(bus.http(), "POST", "/services/Slow", b"<slow/>").unwrap());
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(ask(bus.http(), "POST", "/services/Store", b"<kept/>").unwrap().0, 202);
+    });
+    bus.says("which does not count", 2);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !backend.bodies.lock().unwrap().contains("<kept/>") {
+        assert!(Instant::now() < deadline, "{}", bus.stderr());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What a message that was let in asks of another service of its bus is work of that message: no answer of the bus takes the place of that service's.
+#[test]
+fn services_that_call_each_other_are_within_one_message() {
+    let backend = Process::backend(&["--mode", "echo", "--delay", "20"]);
+    let artifacts = format!(
+        "<proxy name='Inner' transports='local'><target><inSequence><call><endpoint><address uri='http://{}/echo'/></endpoint></call><respond/></inSequence></target></proxy>\
+         <proxy name='Split'><target><inSequence><iterate expression='//i'><target><sequence><call><endpoint><address uri='local://services/Inner'/></endpoint></call>\
+         <aggregate><onComplete expression='$body/*'><payloadFactory media-type='text'><format>$1</format><args><arg expression='count(//i)'/></args></payloadFactory>\
+         <respond/></onComplete></aggregate></sequence></target></iterate></inSequence></target></proxy>",
+        backend.http()
+    );
+    let bus = Process::run(&configuration("limits-local", &artifacts), &["--set", "limits.flows=2"]);
+    let body = format!("<a>{}</a>", "<i>1</i>".repeat(50));
+    let (status, _, count) = ask(bus.http(), "POST", "/services/Split", body.as_bytes()).unwrap();
+    assert_eq!((status, String::from_utf8_lossy(&count).as_ref()), (200, "50"), "{}", bus.stderr());
+}
+
 /// Parts are made when their turn comes: ten clients that split into 5,000 parts each take a few megabytes, not 280.
 #[test]
 fn what_a_split_holds_does_not_depend_on_its_parts() {

@@ -123,6 +123,40 @@ fn a_request_on_its_way_is_taken_with_its_work() {
     assert!(!bus.stderr().contains("given up"), "{}", bus.stderr());
 }
 
+/// What is given up at the end of the drain is named, and is not waited for once more.
+#[test]
+fn a_stop_does_not_wait_for_what_it_has_given_up() {
+    let backend = Process::backend(&["--delay", "20000"]);
+    let address = backend.http();
+    let path = configuration(
+        "stopping-given-up",
+        &format!(
+            "<proxy name='P'><target><inSequence><iterate expression='//i'><target><sequence><filter xpath='//i = 1'><then/><else>\
+             <call><endpoint><address uri='http://{address}/echo'/></endpoint></call></else></filter>\
+             <aggregate><onComplete expression='//i'><respond/></onComplete></aggregate></sequence></target></iterate></inSequence></target></proxy>"
+        ),
+    );
+    let mut bus = Process::run(&path, &["--set", "limits.drain=500ms"]);
+    let address = bus.http().to_owned();
+    let client = std::thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        exchange(&mut stream, "POST", "/services/P", b"<a><i>1</i><i>2</i></a>", "")
+    });
+    std::thread::sleep(Duration::from_millis(300));
+    let began = std::time::Instant::now();
+    bus.signal("TERM");
+    assert_eq!(bus.wait(), Some(0));
+    let took = began.elapsed();
+    assert!(client.join().unwrap().is_err(), "it has no answer");
+    let log = bus.stderr();
+    assert!(
+        log.contains("1 connections were cut") && log.contains("given up at the end of the drain"),
+        "{log}"
+    );
+    // CLEARING is three seconds, and the backend takes longer.
+    assert!(took < Duration::from_secs(3), "{took:?}: {log}");
+}
+
 #[test]
 fn a_listener_that_goes_with_a_reload_answers_every_established_connection() {
     let port = free_port();

@@ -788,6 +788,10 @@ fn size_of_reply(reply: &Reply) -> usize {
 }
 
 impl Mediator for Operation {
+    fn passes_on(&self) -> bool {
+        self.parameters.need() >= Need::Prefix
+    }
+
     fn moves(&self) -> Moves {
         Moves::Never
     }

@@ -53,6 +53,11 @@ impl From<NotDone> for std::io::Error {
     }
 }
 
+/// Whether no job runs.
+pub fn are_free() -> bool {
+    PLACES.available_permits() == MOST
+}
+
 /// Waits for a place; `None`: there was none for so long.
 pub async fn within(longest: Duration) -> Option<Place> {
     tokio::time::timeout(longest, PLACES.acquire()).await.ok()?.ok().map(Place)

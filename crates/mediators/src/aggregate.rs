@@ -38,7 +38,8 @@ selects something are parts of one aggregate, and those for which it is false pa
 
 An aggregate is complete when as many parts have arrived as the split made, or `max` or `min` of them, or when the `timeout` is over and at
 least one part has arrived. A part that does not complete it ends here; no later step runs for it. If no more parts can come
-(the others failed or were dropped), the aggregate goes on with those that have arrived.
+because the others were dropped, the aggregate goes on with those that have arrived. If one of them failed, what has arrived would pass for the whole: without a `timeout` the
+aggregate faults then, with the handlers of its first part.
 
 The message that goes on is the first part, with its headers and properties. Its body gets what `expression` selects in each part, in the
 order of their arrival; without `expression` the first element of each body. `enclosingElementProperty` names a property with an element:
@@ -93,7 +94,7 @@ a copy of that element is put around them. With `json-eval` the values become an
         (
             "0",
             "a part has nothing that `expression` selects, `min` or `max` is not a number, the enclosing property holds no element, \
-             or `onComplete` names a sequence that does not exist",
+             `onComplete` names a sequence that does not exist, or a part failed on its way",
         ),
         ("601000", "a part is not what its content type says"),
     ],
@@ -304,8 +305,13 @@ impl Mediator for Aggregate {
                     && let Some(exchange) = &exchange
                 {
                     let core = Arc::clone(core);
-                    let complete = move |first, rest| -> Pin<Box<dyn Future<Output = ()> + Send>> {
-                        Box::pin(core.with_what_came(first, rest))
+                    let complete = move |first, parts| -> Pin<Box<dyn Future<Output = ()> + Send>> {
+                        Box::pin(async move {
+                            match parts {
+                                Ok(rest) => core.with_what_came(first, rest).await,
+                                Err(fault) => flow::resume(first, Err(fault)).await,
+                            }
+                        })
                     };
                     exchange.parked(key.clone(), serial, &services, Box::new(complete));
                 }
@@ -374,6 +380,9 @@ impl Core {
     /// Completes the aggregate with what has arrived: its time is over, or nothing more can come.
     async fn with_what_came(self: Arc<Self>, mut merged: Box<Context>, rest: Rest) {
         let Rest { others, answered, held } = rest;
+        if merged.exchange().is_none() {
+            merged.leaves_its_client();
+        }
         let more = others.len().saturating_mul(PART);
         let core = Arc::clone(&self);
         let work = move |merged: &mut Context| {
@@ -783,6 +792,94 @@ mod tests {
         let body = "<a><i>yes</i><i>no</i></a>";
         assert_eq!(ask(&text("<completeCondition timeout='1'/>"), XML, body).body, "<i>yes</i>");
         assert_eq!(ask(&text(""), XML, body).body, "<i>yes</i>");
+    }
+
+    /// Without the part that failed, the others would pass for all: only who sets a time expects that.
+    #[test]
+    fn an_aggregate_that_lacks_a_failed_part_is_no_success() {
+        let count = "<payloadFactory media-type='text'><format>$1</format><args><arg expression='count($body/*)'/></args></payloadFactory><respond/>";
+        let text = |how: &str, fails: &str, condition: &str, beside: &str| {
+            format!(
+                "<iterate expression='//i' {how}><target><sequence><filter xpath=\"//i='no'\"><then>{fails}</then><else>\
+                 <aggregate>{condition}<onComplete expression='//i'>{count}</onComplete></aggregate></else></filter></sequence></target></iterate>\
+                 <!--top-->{beside}<sequence name='inner' onError='quiet'><sequence key='none'/></sequence><sequence name='quiet'><log/></sequence>"
+            )
+        };
+        let said = "<sequence name='fault'><payloadFactory media-type='text'><format>$1: $2</format><args><arg expression='$ctx:ERROR_CODE'/>\
+            <arg expression='$ctx:ERROR_MESSAGE'/></args></payloadFactory><respond/></sequence>";
+        let quiet = "<sequence name='fault'><log/></sequence>";
+        let (fails, handled) = ("<sequence key='none'/>", "<sequence key='inner'/>");
+        let lacks = "0: The aggregate cannot be completed: 2 parts have arrived, and another one has failed";
+        let registry = crate::registry(testing::endpoints);
+        for how in ["sequential='true'", ""] {
+            for (fails, condition, beside, status, says) in [
+                (fails, "", "", 500, "could not be processed"),
+                (fails, "", quiet, 500, "could not be processed"),
+                (handled, "", "", 500, "could not be processed"),
+                (handled, "", said, 200, lacks),
+                (handled, "<completeCondition><messageCount min='3'/></completeCondition>", said, 200, lacks),
+                // As configured: with those that have come in time, or with enough.
+                (handled, "<completeCondition timeout='1'/>", said, 200, "2"),
+                (handled, "<completeCondition><messageCount min='2'/></completeCondition>", said, 200, "2"),
+                // Nothing failed.
+                ("<drop/>", "", said, 200, "2"),
+            ] {
+                let tested = testing::main(&registry, &text(how, fails, condition, beside));
+                let response = tested.ask("POST", "/", XML, "<a><i>1</i><i>no</i><i>2</i></a>");
+                assert!(
+                    response.status == status && response.body.contains(says),
+                    "{how} {fails} {condition} {beside}: {response:?}"
+                );
+            }
+        }
+    }
+
+    /// A branch that fails beside the parts is none of them.
+    #[test]
+    fn what_fails_beside_a_split_is_not_missing_in_its_aggregate() {
+        let text = "<clone id='beside' continueParent='true'><target><sequence><sequence key='none'/></sequence></target></clone>\
+             <iterate id='x' expression='//i'><target><sequence><filter xpath=\"//i='no'\"><then><drop/></then><else><aggregate id='x'><onComplete expression='//i'>\
+             <respond/></onComplete></aggregate></else></filter></sequence></target></iterate>";
+        let tested = testing::main(&crate::registry(testing::endpoints), text);
+        let response = tested.ask("POST", "/", XML, "<a><i>1</i><i>no</i></a>");
+        assert_eq!((response.status, response.body.as_str()), (200, "<i>1</i>"));
+    }
+
+    /// A part that fails inside of an inner split is missing in the outer one too. One that is dropped there is not: the outer aggregate waits
+    /// for what the inner one comes to without it.
+    #[test]
+    fn what_happens_in_an_inner_split_reaches_the_outer_aggregate() {
+        let inner = |fails: &str| {
+            format!(
+                "<iterate id='out' expression='//o'><target><sequence><iterate id='in' expression='//i'><target><sequence>\
+                 <filter xpath=\"//i='no'\"><then>{fails}</then></filter><aggregate id='in'><onComplete expression='//i'>\
+                 <payloadFactory><format><o xmlns=''>$1</o></format><args><arg expression='count($body/*)'/></args></payloadFactory>\
+                 <aggregate id='out'><onComplete expression='//o'><payloadFactory media-type='text'><format>all $1</format><args>\
+                 <arg expression='sum(//o)'/></args></payloadFactory><respond/></onComplete></aggregate></onComplete></aggregate>\
+                 </sequence></target></iterate></sequence></target></iterate>"
+            )
+        };
+        let body = "<a><o><i>1</i><i>2</i></o><o><i>3</i><i>no</i></o></a>";
+        for (fails, status, says) in [
+            ("<log/>", 200, "all 4"),
+            ("<drop/>", 200, "all 3"),
+            ("<sequence key='none'/>", 500, "could not be processed"),
+        ] {
+            let tested = testing::main(&crate::registry(testing::endpoints), &inner(fails));
+            let response = tested.ask("POST", "/", XML, body);
+            assert!(response.status == status && response.body.contains(says), "{fails}: {response:?}");
+        }
+    }
+
+    /// The part that splits into itself without an end is given up, and its message with it: a timer does not answer with the others.
+    #[test]
+    fn no_timer_completes_what_is_given_up() {
+        let text = "<iterate expression='//i'><target><sequence><filter xpath=\"//i='no'\"><then><sequence key='deeper'/></then><else>\
+             <aggregate><completeCondition timeout='1'/><onComplete expression='//i'><respond/></onComplete></aggregate></else></filter></sequence></target></iterate>\
+             <!--top--><sequence name='deeper'><clone><target sequence='deeper'/></clone></sequence>";
+        let tested = testing::main(&crate::registry(testing::endpoints), text);
+        let response = tested.ask("POST", "/", XML, "<a><i>1</i><i>no</i></a>");
+        assert_eq!(response.status, 500, "{response:?}");
     }
 
     /// The first part has come before a reload that moves all lists; it goes on in the configuration of the one that completes it.

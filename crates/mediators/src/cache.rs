@@ -297,14 +297,16 @@ impl Mediator for Finder {
             return Step::Wait(Box::pin(async move {
                 let question =
                     flow::work_out(context, move |context| Ok(core.protocol.questions.ask(&method, context)));
-                let question = question.await?;
+                let Some(question) = question.await? else { return Ok(Flow::Next) };
                 Ok(match self.look(question, context) {
                     Ok(flow) => flow,
                     Err(other) => self.wait(question, other, context).await,
                 })
             }));
         }
-        let question = core.protocol.questions.ask(&method, context);
+        let Some(question) = core.protocol.questions.ask(&method, context) else {
+            return Step::Done(Ok(Flow::Next));
+        };
         match self.look(question, context) {
             Ok(flow) => Step::Done(Ok(flow)),
             Err(other) => Step::Wait(Box::pin(async move { Ok(self.wait(question, other, context).await) })),
@@ -806,9 +808,22 @@ mod tests {
     /// A message that may ask or wait, as a finder that found nothing.
     fn asks(finder: &Finder, tested: &Tested) -> (Context, Result<Flow, Asking>) {
         let mut context = tested.context(&[XML], "<a/>");
-        let question = finder.core.protocol.questions.ask("POST", &mut context);
+        let question = finder.core.protocol.questions.ask("POST", &mut context).expect("it has a body");
         let looked = finder.look(question, &mut context);
         (context, looked)
+    }
+
+    /// Whoever has no body to compare would get the answer to that of another.
+    #[test]
+    fn a_body_that_cannot_be_read_is_no_question() {
+        let tested = testing::main(&registry(testing::endpoints), "<cache/>");
+        let questions = Protocol::default().questions;
+        let reading = message::Reading { kind: message::Kind::Xml, ..message::Reading::XML };
+        for (body, asks) in [("<a/>", true), ("<a", false)] {
+            let mut context = tested.context(&[XML], "<b/>");
+            context.payload.set_made(body, reading);
+            assert_eq!(questions.ask("POST", &mut context).is_some(), asks, "{body}");
+        }
     }
 
     #[test]
@@ -825,7 +840,8 @@ mod tests {
             let (first, looked) = asks(&finder, &tested);
             assert!(matches!(looked, Ok(Flow::Next)));
             let mut others: Vec<_> = (0..3).map(|_| asks(&finder, &tested)).collect();
-            let question = finder.core.protocol.questions.ask("POST", &mut others[0].0);
+            let question =
+                finder.core.protocol.questions.ask("POST", &mut others[0].0).expect("it has a body");
             let mut waiting: Vec<_> = others
                 .iter_mut()
                 .map(|(context, looked)| {
@@ -852,7 +868,8 @@ mod tests {
         // What will not be kept is asked for by each.
         first.attached::<Collection>().expect("it asks").is_not_kept();
         testing::block_on(async {
-            let question = finder.core.protocol.questions.ask("POST", &mut others[0].0);
+            let question =
+                finder.core.protocol.questions.ask("POST", &mut others[0].0).expect("it has a body");
             for (context, looked) in &mut others {
                 let other = std::mem::replace(looked, Ok(Flow::Next)).expect_err("it waits");
                 assert!(matches!(finder.wait(question, other, context).await, Flow::Next));

@@ -287,6 +287,10 @@ fn soap_fault(response: &mut Context) -> Option<Fault> {
 }
 
 impl Mediator for Callout {
+    fn passes_on(&self) -> bool {
+        true
+    }
+
     fn moves(&self) -> Moves {
         Moves::Never
     }

@@ -51,6 +51,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 }
 
 impl Mediator for Report {
+    fn passes_on(&self) -> bool {
+        self.need() >= Need::Prefix
+    }
+
     fn moves(&self) -> Moves {
         Moves::Never
     }

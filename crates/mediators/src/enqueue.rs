@@ -116,6 +116,10 @@ impl Enqueue {
 }
 
 impl Mediator for Enqueue {
+    fn passes_on(&self) -> bool {
+        true
+    }
+
     fn need(&self) -> Need {
         Need::Whole
     }

@@ -90,8 +90,8 @@ an `id`. If the sequence ends early (`drop`), the remaining items do not run and
 
 With `collection` each item runs on a copy of the message, all at once or, with `parallel-execution=\"false\"`, one after the other; `call`
 is allowed inside. Properties and variables of a run are lost after it. The bodies after the runs, in the order of the items, replace the
-collection in the payload or the variable, or with `update-original=\"false\"` go into `target-variable`. An item that fails or is dropped
-has no result. With `continue-without-aggregation` the flow goes on at once.",
+collection in the payload or the variable, or with `update-original=\"false\"` go into `target-variable`. An item that is dropped
+has no result; one that fails ends the flow. With `continue-without-aggregation` the flow goes on at once.",
     inside: &[Inside::new("sequence?", "what is done with each item", &[]).with("mediator*")],
     needs: &[(Need::Whole, "always")],
     refused: &[

@@ -50,8 +50,9 @@ result becomes the body, with its content type, and everything else of the messa
 as it was. Otherwise properties and variables that a sequence sets are lost with its copy. Then the flow goes on.
 
 A sequence that ends early (`drop`) or fails has no result; if it fails, its fault sequence runs on the copy. A sequence that answers the client
-(`respond`, also in its fault sequence) ends the flow. If there is no result and a sequence has failed, the flow ends; if only handlers inside of the sequences
-(`onError`) handled the failure, the flow faults. Otherwise the result is empty.",
+(`respond`, also in its fault sequence) ends the flow. If a sequence has failed, there are fewer results than `min-messages` and `max-messages` ask for, and there is
+no `timeout` or no result, the flow ends; if only handlers inside of the sequences (`onError`) handled the failure, the flow faults. If no sequence has a result and none has failed,
+the result is empty.",
     inside: &[
         Inside::new(
             "aggregation",
@@ -300,22 +301,25 @@ impl Core {
             context.answer_with(copy);
             return Ok(Flow::Respond);
         }
-        if parts.is_empty() {
-            if let Some(copy) = failed {
-                context.fail_as(&copy);
-                // What handled the faults of the sequences inside of them knows nothing of this flow, which cannot go on.
-                if !copy.ran_handlers_of(context) {
-                    let why = copy.properties.get("ERROR_MESSAGE").map(ToString::to_string);
-                    let fault = Fault::new("every sequence of scatter-gather has failed");
-                    return Err(fault.because(why.unwrap_or_default()));
-                }
-                return Ok(Flow::Stop);
+        // Only who sets a time expects that results may be missing.
+        if let Some(copy) = failed
+            && (parts.is_empty() || parts.len() < enough && self.aggregation.timeout.is_none())
+        {
+            context.fail_as(&copy);
+            // What handled the faults of the sequences inside of them knows nothing of this flow, which cannot go on.
+            if !copy.ran_handlers_of(context) {
+                let why = copy.properties.get("ERROR_MESSAGE").map(ToString::to_string);
+                let which = if parts.is_empty() { "every" } else { "a" };
+                let fault = Fault::new(format!("{which} sequence of scatter-gather has failed"));
+                return Err(fault.because(why.unwrap_or_default()));
             }
-            if let Some(limit) = self.aggregation.timeout.filter(|_| late) {
-                let message =
-                    format!("no sequence of scatter-gather has ended within {} ms", limit.as_millis());
-                return Err(Fault { status: 504, ..Fault::new(message) });
-            }
+            return Ok(Flow::Stop);
+        }
+        if parts.is_empty()
+            && let Some(limit) = self.aggregation.timeout.filter(|_| late)
+        {
+            let message = format!("no sequence of scatter-gather has ended within {} ms", limit.as_millis());
+            return Err(Fault { status: 504, ..Fault::new(message) });
         }
         let core = Arc::clone(self);
         let finish = move |context: &mut Context| {
@@ -600,10 +604,19 @@ mod tests {
     fn nobody_waits_for_the_slow_and_the_failing() {
         let fails = "<sequence><sequence key='{$ctx:none}'/></sequence>";
         let aggregation = "<aggregation expression='json-eval($.a)'/>";
-        // One that fails is left out; its fault sequence runs, and may answer.
+        // Without the one that fails the others would pass for all, unless a time or a number says how many are enough.
         let both = format!("{aggregation}{}{fails}", makes("{\"a\":1}"));
         let response = compiled(BODY, &both).ask("POST", "/", &[JSON], "{}");
-        assert_eq!(response.body, "[1]");
+        assert_eq!(response.status, 500, "{response:?}");
+        for condition in ["timeout='60000'", "min-messages='1'", "max-messages='1'"] {
+            let both = both.replace("<aggregation", &format!("<aggregation {condition}"));
+            assert_eq!(compiled(BODY, &both).ask("POST", "/", &[JSON], "{}").body, "[1]", "{condition}");
+        }
+        // A sequence that splits its copy fails with a part of it.
+        let split = "<sequence><clone><target><sequence><sequence key='{$ctx:none}'/></sequence></target></clone></sequence>";
+        let inside = format!("{aggregation}{}{split}", makes("{\"a\":1}"));
+        assert_eq!(compiled(BODY, &inside).ask("POST", "/", &[JSON], "{}").status, 500);
+        // Its fault sequence runs, and may answer.
         let response =
             compiled(BODY, &format!("{aggregation}{fails}{fails}")).ask("POST", "/", &[JSON], "{}");
         assert_eq!(response.status, 500);

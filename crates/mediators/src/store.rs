@@ -83,6 +83,10 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 }
 
 impl Mediator for Store {
+    fn passes_on(&self) -> bool {
+        true
+    }
+
     fn moves(&self) -> Moves {
         Moves::Never
     }
@@ -133,7 +137,8 @@ impl Mediator for Store {
                 }
                 context.properties.set("HTTP_SC", Value::from("500"));
                 let message = format!("Failed to store message in the message store {}", store.name());
-                return Err(Fault::new(message).because(error.to_string()));
+                // Also where a fault sequence ends without an answer, nobody may be told that it was accepted.
+                return Err(Fault { status: 503, ..Fault::new(message) }.because(error.to_string()));
             }
             Ok(Flow::Next)
         }))
@@ -240,14 +245,21 @@ mod tests {
             let fault = testing::main(&registry, text).run(&[JSON], "{}").fault();
             assert!(fault.as_ref().is_some_and(|message| message.contains(says)), "{text}: {fault:?}");
         }
-        let tested = tested("<store messageStore='s'/><!--top--><messageStore name='s'/>");
-        let store = tested.bus.plan().store("s").expect("there is a store");
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime starts");
-        let filled = runtime.block_on(async {
-            while store.store(empty()).await.is_ok() {}
-            store.size().await
-        });
-        assert_eq!(filled.ok(), store.capacity());
+        let fill = |tested: &Tested| {
+            let store = tested.bus.plan().store("s").expect("there is a store");
+            let filled = runtime.block_on(async {
+                while store.store(empty()).await.is_ok() {}
+                store.size().await
+            });
+            assert_eq!(filled.ok(), store.capacity());
+        };
+        let flow = "<store messageStore='s'/><!--top--><messageStore name='s'/>";
+        let handled = tested(&format!("{flow}<sequence name='fault'><log/></sequence>"));
+        fill(&handled);
+        assert_eq!(handled.ask("POST", "/", &[JSON], "{}").status, 503, "it is not accepted");
+        let tested = tested(flow);
+        fill(&tested);
         let end = tested.run(&[JSON], "{}");
         assert_eq!(end.fault().as_deref(), Some("0: Failed to store message in the message store s"));
         assert!(end.property("ERROR_DETAIL").is_some_and(|detail| detail.contains("the store is full")));
@@ -417,6 +429,16 @@ mod tests {
                 "<!--one-way-->",
                 (0, 0),
                 &[],
+            ),
+            // What the flow does not wait for is part of it.
+            (
+                FORWARD,
+                "max.delivery.attempts=2 message.processor.failMessagesStore=t message.processor.reply.sequence=breaks",
+                &echo,
+                "<sequence name='breaks'><payloadFactory media-type='json'><format>[1,2]</format></payloadFactory>\
+                 <foreach collection='${payload}' continue-without-aggregation='true'><sequence><throwError type='X'/></sequence></foreach></sequence>",
+                (0, 1),
+                &[message],
             ),
             // A branch of the reply sequence is part of it.
             (

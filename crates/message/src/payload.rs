@@ -287,11 +287,12 @@ impl Payload {
     /// The bytes that arrived, for what needs all of them; none where there is no entity.
     ///
     /// # Errors
-    /// They are too many to be held, and are in a file.
+    /// They are too many to be held, and are in a file, or they are not here: on their way, or given away.
     pub fn whole(&self) -> Result<Bytes, PayloadError> {
         match &self.raw {
             Raw::Bytes(bytes) if !self.changed => Ok(bytes.clone()),
             Raw::Spilled(spilled) if !self.changed => Err(too_large_to_read(spilled)),
+            Raw::Consumed | Raw::Stream(_) if !self.changed => Err(PayloadError::Consumed),
             _ => Ok(Bytes::new()),
         }
     }

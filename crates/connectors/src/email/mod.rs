@@ -651,6 +651,10 @@ fn headers(text: &str) -> Result<Vec<(String, String)>, Failure> {
 }
 
 impl Mediator for Operation {
+    fn passes_on(&self) -> bool {
+        self.parameters.need() >= Need::Prefix
+    }
+
     fn moves(&self) -> Moves {
         Moves::Never
     }

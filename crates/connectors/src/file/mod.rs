@@ -680,6 +680,10 @@ fn set_properties(attributes: &Map<String, Json>, context: &mut Context) {
 }
 
 impl Mediator for Operation {
+    fn passes_on(&self) -> bool {
+        matches!(self.need, Need::Prefix | Need::Whole)
+    }
+
     fn moves(&self) -> Moves {
         Moves::Never
     }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use files::claim::turn;
 use files::partial::{Existing, Partial, copy, directories};
 use flow::{Context, Definition, Fault};
-use message::{Format, memory};
+use message::{Format, PayloadError, memory};
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
@@ -184,6 +184,10 @@ fn writing(
 
 /// The body as it would be sent, or as `media`. The message is not changed.
 fn body(media: Option<&str>, context: &mut Context) -> Result<Bytes, Fault> {
+    if context.payload.is_consumed() {
+        // Nothing empty is written in its place.
+        return Err(Fault::from(PayloadError::Consumed));
+    }
     let media_type = match media {
         Some(media) => media.to_owned(),
         None => context.axis2("messageType").map(|value| value.to_string()).unwrap_or_default(),

@@ -14,8 +14,8 @@ use config::{ArtifactKind, Element, FaultyArtifact, Key, StoreKind};
 use diagnostics::{Diagnostic, FileId, SourceMap, Span};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The `main` sequence of a configuration without one, as Micro Integrator ships it: a request that no service takes gets a response.
 const DEFAULT_MAIN: &str = r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="main"><log level="custom"><property name="MESSAGE" expression="fn:concat('main sequence executed for call to non-existent = ', get-property('To'))"/></log><property name="NO_ENTITY_BODY" scope="axis2" type="BOOLEAN" value="true"/><property name="HTTP_SC" scope="axis2" value="404"/><respond/></sequence>"#;
@@ -186,6 +186,7 @@ impl Compiler<'_> {
             traces,
             pre_mediate: self.sequences.get("pre-mediate").copied(),
             stores: self.stores(),
+            passing_on: self.lists.iter().map(|_| OnceLock::new()).collect(),
             lists: self.lists.into_iter().map(|list| list.unwrap_or_else(empty)).collect(),
             sequences: self.sequences,
             templates,

@@ -11,8 +11,8 @@
 //! the client goes away it ends with the run, on the compute thread.
 //!
 //! The threads are few and of low priority, what waits for them has a bound in number and in time; what is beyond is shed
-//! with 503. Parts of a message in progress are not shed: an aggregate would answer without them as if it had them all. They wait
-//! as many as they are (splits bound that) and until it is their turn, or the client goes away.
+//! with 503. Parts of a message in progress are not shed, nor messages whose clients have their 202 or that have none: they wait
+//! as many as they are (splits and `limits.flows` bound that) and until it is their turn, or the client goes away.
 
 use super::queue::Queue;
 use crate::runtime::context::Context;
@@ -20,6 +20,7 @@ use crate::runtime::fault::Fault;
 use crate::runtime::load::{INLINE, LARGE, size_of, turn_is_over};
 use crate::runtime::mediator::{Flow, ListId, Moves, Need, Step, Waiting};
 use crate::runtime::plan::{Plan, Planned};
+use crate::runtime::progress::Waits;
 use crate::runtime::services::{Services, Settings};
 use meter::{Cancel, Run, Stop, Used};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -305,7 +306,7 @@ async fn moved<T: Send + 'static>(
     let compute = Compute::of(&services);
     let (pool, settings) = (&compute.0, &services.settings);
     let cancel = Cancel::default();
-    let is_part = context.progress.part.is_branch();
+    let stays = context.progress.part.is_branch() || context.progress.client == Waits::Nobody;
     let (reply, mut done) = oneshot::channel();
     let number = pool.next.fetch_add(1, Relaxed);
     let (time, cancelled) = (settings.script_time, cancel.clone());
@@ -323,15 +324,15 @@ async fn moved<T: Send + 'static>(
         runtime: Handle::try_current().ok(),
     };
     // Where this future was dropped, the run ends, or does not begin.
-    let mut guard = Ends { pool, number, cancel, is_part, over: false };
-    if let Err(job) = pool.submit(job, settings, is_part) {
+    let mut guard = Ends { pool, number, cancel, stays, over: false };
+    if let Err(job) = pool.submit(job, settings, stays) {
         context.put(job.message);
         return Err(pool.refuse(format!(
             "{} steps wait for a compute thread already (limits.compute_queue)",
             settings.compute_queue
         )));
     }
-    let in_time = if is_part {
+    let in_time = if stays {
         Ok((&mut done).await)
     } else {
         tokio::time::timeout(settings.compute_wait, &mut done).await
@@ -369,9 +370,9 @@ struct Ends<'p> {
     pool: &'p Pool,
     number: u64,
     cancel: Cancel,
-    /// It is that of a part of a message. The others of its message end with it, so that it is not looked for among all that wait, but let go
+    /// It is not shed. Of such runs many may wait and end together, as parts of a message do: it is not looked for among them, but let go
     /// of when its turn comes.
-    is_part: bool,
+    stays: bool,
     /// There is a result.
     over: bool,
 }
@@ -380,7 +381,7 @@ impl Drop for Ends<'_> {
     fn drop(&mut self) {
         if !self.over {
             self.cancel.cancel();
-            if !self.is_part {
+            if !self.stays {
                 drop(self.pool.withdraw(self.number));
             }
         }
@@ -452,10 +453,10 @@ struct Job {
 }
 
 impl Pool {
-    /// Queues a job; it comes back if too many wait and it is not that of a part, or if there is no thread.
-    fn submit(self: &Arc<Pool>, job: Job, settings: &Settings, is_part: bool) -> Result<(), Box<Job>> {
+    /// Queues a job; it comes back if too many wait and it may be shed (`stays`: it may not), or if there is no thread.
+    fn submit(self: &Arc<Pool>, job: Job, settings: &Settings, stays: bool) -> Result<(), Box<Job>> {
         let threads = settings.compute_threads.max(1);
-        let waiting = if is_part { usize::MAX } else { settings.compute_queue };
+        let waiting = if stays { usize::MAX } else { settings.compute_queue };
         self.queue.submit(job, threads, waiting, || self.begin_thread()).map_err(Box::new)
     }
 

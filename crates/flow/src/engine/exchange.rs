@@ -181,9 +181,28 @@ async fn everyone(
     Ok(Sent::Split(Split::at_once(parts, false)))
 }
 
+/// Whether a fault handler would pass the message on if it cannot be sent.
+fn is_wanted_by_handlers(context: &Context, leaf: &dyn Leaf) -> bool {
+    let of_endpoint = context.progress.on_endpoint_error.or(leaf.on_error());
+    let mut handlers = context.handlers.iter().copied().chain(of_endpoint);
+    handlers.any(|handler| context.plan.passes_on(handler))
+}
+
+/// Receives the body, so that a handler has it still when it was sent in vain. One that is larger than a flow may hold is sent as it comes.
+async fn held_for_handlers(context: &mut Context) -> Result<(), Fault> {
+    let limits = PayloadLimits { spill: None, ..context.services.limits.clone() };
+    match context.payload.buffer(&limits).await {
+        Err(error @ PayloadError::Receiving(_)) => Err(error.into()),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// One attempt at one leaf.
 async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) -> Result<(), Fault> {
     let episode = leaf.episode();
+    if context.payload.is_unread() && is_wanted_by_handlers(context, &**leaf) {
+        Box::pin(held_for_handlers(context)).await?;
+    }
     if leaf.reads_body() {
         context.receive_body().await?;
     }

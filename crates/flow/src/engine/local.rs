@@ -66,9 +66,15 @@ pub(crate) async fn send(
     };
     let answer =
         context.services.local.get().and_then(|local| local(context, inbound, headers, request.body));
-    let Some(answer) = answer else {
-        let why = std::io::Error::other(format!("{} is not a service that runs here", request.target));
-        return failed(SendErrorKind::Connect(Arc::new(why)), true);
+    let answer = match answer {
+        Some(Ok(answer)) => answer,
+        Some(Err(why)) => {
+            return failed(SendErrorKind::LocalShortage(Arc::new(std::io::Error::other(why))), true);
+        }
+        None => {
+            let why = std::io::Error::other(format!("{} is not a service that runs here", request.target));
+            return failed(SendErrorKind::Connect(Arc::new(why)), true);
+        }
     };
     match tokio::time::timeout(longest, answer).await {
         Ok(response) => Ok(response),

@@ -282,7 +282,7 @@ fn at_end(context: &Context) -> Flow {
 pub async fn resume(mut context: Box<Context>, first: Result<Flow, Fault>) {
     if context.exchange.is_none() {
         // Its client has got an answer while it waited.
-        context.progress.client = Waits::Nobody;
+        context.leaves_its_client();
     }
     let first = match first {
         Ok(flow) => Some(flow),
@@ -309,11 +309,7 @@ pub(crate) fn drive_to_end(
         if context.progress.observed {
             crate::observe::left(&context);
         }
-        let failed = context.progress.failure.map(|failure| failure.status);
-        if let (Some(scope), Some(status)) = (&context.scope, failed) {
-            scope.failed(status);
-        }
-        crate::runtime::receipt::note(&context);
+        let failed = context.flow_ended();
         match (ending, context.exchange.clone()) {
             (Ending::Respond, Some(exchange)) => exchange.answer(context),
             (Ending::Respond, None) => {

@@ -8,7 +8,7 @@ use super::{Ending, compute, drive, step};
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
 use crate::runtime::mediator::{Entry, Flow, ListId};
-use crate::runtime::progress::{Part, Run};
+use crate::runtime::progress::{Failure, Part, Run};
 
 /// How deep mediators that run lists themselves may nest.
 const NESTED: u8 = 16;
@@ -162,6 +162,11 @@ pub fn run_branch(
             drop(awaited.voice);
             if let Ok(response) = awaited.answer.await {
                 return Branched::Answer(response);
+            }
+            // A part of it has failed, and its fault handlers have run there.
+            if let Some(status) = exchange.and_then(|exchange| exchange.failure()) {
+                copy.progress.failure = Some(Failure::unhandled(status));
+                return Branched::Failed(copy);
             }
         }
         Branched::Nothing

@@ -60,6 +60,7 @@ pub(super) async fn call(context: &mut Context, mut destination: Destination) ->
         let child = context.silent_child("a one-way call");
         let mut copy = context.branch();
         copy.progress.client = Waits::Nobody;
+        copy.leaves_its_splits();
         copy.exchange = None;
         // The log names the id of the message, not that of a copy.
         let message_id = context.message_id();

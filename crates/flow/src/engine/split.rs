@@ -90,6 +90,10 @@ fn may_split(context: &mut Context) -> Result<bool, Fault> {
     } else {
         return Ok(!context.scope().is_given_up());
     };
+    // What waits for the parts that are not made now is no whole either.
+    if let Some(exchange) = &context.exchange {
+        exchange.shed();
+    }
     if context.scope().give_up() { Err(why) } else { Ok(false) }
 }
 
@@ -213,6 +217,9 @@ impl Origin {
         let mut copy = branch.context;
         if self.client == Waits::Nobody {
             copy.progress.client = Waits::Nobody;
+        }
+        if self.aside {
+            copy.leaves_its_splits();
         }
         copy.progress.spent.splits = self.depth;
         copy.exchange = Some(Arc::clone(&self.exchange));

@@ -272,7 +272,7 @@ fn turned_away(
 
 /// Refuses a message that there is no room for.
 #[cold]
-pub(super) fn shed(services: &Services, inbound: &Inbound, why: &'static str) -> Response {
+fn shed(services: &Services, inbound: &Inbound, why: &'static str) -> Response {
     services.scopes.refuse(why);
     busy(inbound, why)
 }

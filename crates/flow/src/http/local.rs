@@ -1,7 +1,8 @@
 //! Services that other flows of this bus call without the network (`local://services/NAME`): each such request is a message
-//! of its own, in the same plan.
+//! of its own, in the same plan. It is work of a message that was let in, so that only a shortage of memory refuses it, as a fault of its caller and not
+//! as an answer.
 
-use super::dispatch::{find_proxy, serve_counted, shed};
+use super::dispatch::{find_proxy, serve_counted};
 use crate::runtime::context::{Context, Owner};
 use crate::runtime::plan::Plan;
 use crate::runtime::request::{Client, Inbound};
@@ -16,15 +17,18 @@ pub(super) fn answer<'a>(
     inbound: Inbound,
     headers: Headers,
     body: &mut Body,
-) -> Option<LocalAnswer<'a>> {
+) -> Option<Result<LocalAnswer<'a>, &'static str>> {
     let (index, service_length) = service(&caller.plan, &inbound.target)?;
+    let admitted = match Admitted::within(Arc::clone(&caller.services)) {
+        Ok(admitted) => admitted,
+        Err((services, why)) => {
+            services.scopes.refuse(why);
+            return Some(Err(why));
+        }
+    };
     let body = std::mem::take(body);
-    Some(Box::pin(async move {
+    Some(Ok(Box::pin(async move {
         let plan = Arc::clone(&caller.plan);
-        let admitted = match Admitted::new(Arc::clone(&caller.services)) {
-            Ok(admitted) => admitted,
-            Err((services, why)) => return shed(&services, &inbound, why),
-        };
         let payload = Payload::arrived(body, &headers, inbound.client == Client::Rest);
         let inbound = Arc::new(Inbound { service_length, ..inbound });
         let services = admitted.begins();
@@ -35,7 +39,7 @@ pub(super) fn answer<'a>(
         let response = serve_counted(opened.context, &plan).await;
         opened.end();
         response
-    }))
+    })))
 }
 
 /// The service that a path names and the length of its part of the path; `None`: it does not run.

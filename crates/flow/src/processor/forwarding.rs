@@ -19,6 +19,8 @@ enum Attempt {
     Delivered,
     /// With the message as the attempt left it.
     Failed(Box<Context>, String),
+    /// The bus has no room for it now, which says nothing about the message or its endpoint.
+    NoRoom(String),
     /// It makes no sense to go on.
     Impossible(String),
 }
@@ -38,6 +40,10 @@ impl Forwarding {
             Attempt::Impossible(why) => {
                 work.deactivate(&why);
                 return Pause::Inactive;
+            }
+            Attempt::NoRoom(why) => {
+                work.no_room(&message, &why);
+                return Pause::Retry;
             }
             Attempt::Failed(context, why) => (context, why),
         };
@@ -78,6 +84,9 @@ impl Forwarding {
         }
         if let Err(fault) = sent {
             let why = fault.to_string();
+            if fault.status == 503 {
+                return Attempt::NoRoom(why);
+            }
             let code = match &fault.code {
                 Code::Number(code::CONNECTION_FAILED) => Value::Integer(code::BLOCKING_SENDER_FAILED.into()),
                 Code::Number(number) => Value::Integer((*number).into()),

@@ -298,6 +298,16 @@ impl Work {
         attempts
     }
 
+    /// An attempt was not made for want of room, and does not count.
+    fn no_room(&self, message: &Message, why: &str) {
+        tracing::warn!(
+            processor = self.processor.name,
+            message_id = message.id,
+            place = self.place(),
+            "there is no room for an attempt, which does not count: {why}"
+        );
+    }
+
     /// Drops a message after its last attempt.
     async fn drop_last(&self, message: &Message) {
         tracing::error!(

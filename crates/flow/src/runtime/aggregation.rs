@@ -9,11 +9,13 @@ use crate::runtime::fault::Fault;
 use crate::runtime::identifier::next_number;
 use crate::runtime::load;
 use crate::runtime::mediator::Need;
+use crate::runtime::progress::Failure;
 use crate::state::lock;
 use message::Piece;
 use message::memory::{self, Held};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU16, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -60,6 +62,24 @@ pub struct Split {
     number: u64,
     /// Mediators that have put its parts together: what still comes is late.
     complete: Mutex<Vec<u64>>,
+    /// The status of a part that failed on its way, so that it can reach no aggregate; 0: none did.
+    failed: AtomicU16,
+}
+
+impl Split {
+    fn new() -> Split {
+        Split { number: next_number(), complete: Mutex::default(), failed: AtomicU16::new(0) }
+    }
+
+    /// Distinguishes it from all others.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The status of a part that failed on its way, if one did.
+    pub(crate) fn failure(&self) -> Option<u16> {
+        Some(self.failed.load(Acquire)).filter(|&status| status != 0)
+    }
 }
 
 /// The splits that a message is a part of, by the name of the property that relates the parts.
@@ -68,12 +88,23 @@ struct Splits(Vec<(Arc<str>, Arc<Split>)>);
 impl Context {
     /// The message is split, under these names, and its copies from now on are parts of that.
     pub fn begin_split(&mut self, names: &[&Arc<str>]) {
-        let split = Arc::new(Split { number: next_number(), complete: Mutex::default() });
+        let split = Arc::new(Split::new());
         let before = self.attached::<Splits>();
         let others = before.iter().flat_map(|splits| &splits.0).filter(|(name, _)| !names.contains(&name));
         let new = names.iter().map(|&name| (Arc::clone(name), Arc::clone(&split)));
         let splits = others.cloned().chain(new).collect();
         self.attach(Arc::new(Splits(splits)));
+    }
+
+    /// The message has failed: what it is a part of cannot be put together as a whole any more.
+    pub(crate) fn part_failed(&self, status: u16) {
+        let Some(splits) = self.attached::<Splits>() else { return };
+        splits.0.iter().for_each(|(_, split)| split.failed.store(status, Release));
+    }
+
+    /// It is no part of any split: nothing waits for what becomes of it.
+    pub fn leaves_its_splits(&mut self) {
+        self.detach::<Splits>();
     }
 
     /// The latest split under a name that the message is a part of.
@@ -321,7 +352,13 @@ impl Aggregates {
     #[cold]
     fn drop_all(&self, late: Vec<Aggregate>) {
         let seconds = self.limits.time.as_secs();
-        for Aggregate { first, others, answered, .. } in late {
+        for Aggregate { mut first, others, answered, .. } in late {
+            // Whoever waits for it, and the parts that still come, go without them.
+            first.progress.failure = Some(Failure::unhandled(504));
+            first.flow_ended();
+            if let Some(exchange) = &first.exchange {
+                exchange.failed(504);
+            }
             let (id, count) = (first.message_id(), others.len() + 1);
             let place = &first.plan().place(first.location());
             let reason = "an aggregate was not complete within";
@@ -354,6 +391,16 @@ impl Aggregates {
         let aggregate = table.aggregates.remove(key)?;
         table.remember(key.clone());
         Some(aggregate.apart())
+    }
+
+    /// The splits that the message of an open aggregate is inside of, beside that whose parts it collects.
+    pub(crate) fn around(&self, key: &Key, serial: u64) -> Vec<u64> {
+        let table = lock(&self.open);
+        let aggregate = table.aggregates.get(key).filter(|aggregate| aggregate.serial == serial);
+        let splits = aggregate.and_then(|aggregate| aggregate.first.attached::<Splits>());
+        let own = key.split.as_ref().map(|split| split.number);
+        let numbers = splits.iter().flat_map(|splits| &splits.0).map(|(_, split)| split.number);
+        numbers.filter(|&number| Some(number) != own).collect()
     }
 
     /// Looks at the first part of each, with the ids of the others whose clients have their answers.

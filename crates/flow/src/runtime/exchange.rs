@@ -2,8 +2,10 @@
 
 use crate::runtime::aggregation::{Key, Rest};
 use crate::runtime::context::Context;
+use crate::runtime::fault::Fault;
 use crate::runtime::services::Services;
 use crate::state::lock;
+use std::collections::HashSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering::*};
@@ -43,6 +45,10 @@ impl Exchange {
     pub fn parked(&self, key: Key, serial: u64, services: &Arc<Services>, complete: Complete) {
         let services = Arc::downgrade(services);
         lock(&self.parked).push(Parked { key, serial, services, complete });
+        // What was given up meanwhile has no use for it.
+        if self.is_shed() {
+            self.give_up_parked();
+        }
     }
 
     /// Whether there was no answer yet.
@@ -60,6 +66,23 @@ impl Exchange {
     /// Whether a part was refused for want of room.
     pub(crate) fn is_shed(&self) -> bool {
         self.shed.load(Acquire)
+    }
+
+    /// The open aggregates that no other one is inside of: what they come to may be a part of those around them. `None`: there are none
+    /// at all.
+    fn take_innermost(&self) -> Option<Vec<Parked>> {
+        let open: Vec<_> = lock(&self.parked).iter().map(Parked::place).collect();
+        let around = |(services, key, serial): &(Weak<Services>, Key, u64)| {
+            services.upgrade().map(|services| services.aggregates.around(key, *serial)).unwrap_or_default()
+        };
+        let around: HashSet<u64> = open.iter().flat_map(around).collect();
+        let is_around =
+            |parked: &Parked| parked.key.split.as_ref().is_some_and(|split| around.contains(&split.number()));
+        let mut parked = lock(&self.parked);
+        let (outer, innermost): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut *parked).into_iter().partition(is_around);
+        *parked = outer;
+        (!innermost.is_empty()).then_some(innermost)
     }
 
     /// Closes the open aggregates of this exchange without going on with them.
@@ -119,14 +142,10 @@ impl Drop for Voice {
             return;
         }
         // No branch is left that could answer: the parts that wait in an aggregate are all that will come.
-        let parked = std::mem::take(&mut *lock(&exchange.parked));
-        let mut goes_on = false;
-        for parked in parked {
-            goes_on |= parked.complete(exchange);
-        }
-        if !goes_on {
-            exchange.close();
-        }
+        let Some(innermost) = exchange.take_innermost() else { return exchange.close() };
+        // Until all of them go on, the end of one is not that of the last.
+        let _all_go_on = Voice::new(exchange);
+        innermost.into_iter().for_each(|parked| parked.complete(exchange));
     }
 }
 
@@ -145,34 +164,48 @@ struct Parked {
 }
 
 impl Parked {
-    /// Goes on with the aggregate, if it is still open and its message has no answer. `true`: that may answer.
-    fn complete(self, exchange: &Exchange) -> bool {
-        let Some(services) = self.services.upgrade() else { return false };
-        let Some((mut first, rest)) = services.aggregates.expire(&self.key, self.serial) else {
-            return false;
+    /// Where the aggregate is.
+    fn place(&self) -> (Weak<Services>, Key, u64) {
+        (Weak::clone(&self.services), self.key.clone(), self.serial)
+    }
+
+    /// Goes on with the aggregate, if it is still open and its message has no answer.
+    fn complete(self, exchange: &Exchange) {
+        let Some(services) = self.services.upgrade() else { return };
+        let Some((mut first, rest)) = services.aggregates.expire(&self.key, self.serial) else { return };
+        let count = rest.others.len() + 1;
+        let failure = self.key.split.as_ref().and_then(|split| split.failure());
+        let parts = match failure {
+            None => Ok(rest),
+            Some(status) => Err(lacks_parts(count, status)),
         };
         // Where the process ends, tasks end with it.
         let wanted = exchange.is_open() && !exchange.is_shed();
         let goes_on = wanted && tokio::runtime::Handle::try_current().is_ok();
         let child = if goes_on { first.last_child("an aggregate that nothing completes") } else { None };
         match child {
-            Some(child) => {
-                child.spawn((self.complete)(first, rest));
-                true
-            }
+            Some(child) => child.spawn((self.complete)(first, parts)),
             None => {
-                let (id, count) = (first.message_id(), rest.others.len() + 1);
+                let id = first.message_id();
                 let place = first.plan.place(first.location());
                 tracing::warn!(
                     message_id = id,
                     place,
                     "an aggregate cannot be complete any more: its {count} parts are dropped"
                 );
-                false
             }
         }
     }
 }
 
-/// Goes on with an aggregate that nothing else can complete: its first part, and what was taken of the others.
-pub type Complete = Box<dyn FnOnce(Box<Context>, Rest) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;
+/// Put together without those that failed, they would pass for all.
+fn lacks_parts(count: usize, status: u16) -> Fault {
+    let message =
+        format!("The aggregate cannot be completed: {count} parts have arrived, and another one has failed");
+    Fault { status, ..Fault::new(message) }
+}
+
+/// Goes on with an aggregate that nothing else can complete: its first part, and what was taken of the others, or why they are
+/// not all that there is.
+pub type Complete =
+    Box<dyn FnOnce(Box<Context>, Result<Rest, Fault>) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send>;

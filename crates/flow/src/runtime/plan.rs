@@ -16,13 +16,15 @@ use crate::runtime::stage::Stages;
 use crate::runtime::task::Task;
 use diagnostics::{FileId, SourceMap, Span};
 use message::{Value, XmlValue};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// See the module.
 pub struct Plan {
     pub(crate) lists: Vec<List>,
+    /// See [`Plan::passes_on`]; worked out for those that are handlers, when the first message comes by.
+    pub(crate) passing_on: Box<[OnceLock<bool>]>,
     pub(crate) sequences: HashMap<String, ListId>,
     pub(crate) templates: HashMap<String, Arc<Template>>,
     pub(crate) endpoints: HashMap<String, Arc<dyn Endpoint>>,
@@ -221,6 +223,31 @@ impl Plan {
     /// A list by number.
     pub fn list(&self, id: ListId) -> &List {
         &self.lists[id.0 as usize]
+    }
+
+    /// Whether a message that comes into a list goes on from there ([`Mediator::passes_on`]).
+    pub fn passes_on(&self, id: ListId) -> bool {
+        let Some(known) = self.passing_on.get(id.0 as usize) else { return false };
+        *known.get_or_init(|| self.finds_passing_on(id, &mut HashSet::new()))
+    }
+
+    fn finds_passing_on(&self, id: ListId, seen: &mut HashSet<ListId>) -> bool {
+        if !seen.insert(id) {
+            return false;
+        }
+        for step in &self.list(id).steps {
+            if step.mediator.passes_on() {
+                return true;
+            }
+            if step.mediator.lists().into_iter().any(|(_, list)| self.finds_passing_on(list, seen)) {
+                return true;
+            }
+            // Behind it, the message is another one.
+            if step.need == Need::Replaces {
+                return false;
+            }
+        }
+        false
     }
 
     /// A named sequence.

@@ -15,6 +15,7 @@ use crate::runtime::exchange::Voice;
 use crate::runtime::fault::Fault;
 use crate::runtime::panics::{Panicked, caught};
 use crate::runtime::plan::Plan;
+use crate::runtime::progress::Waits;
 use crate::runtime::services::Services;
 pub use crate::runtime::tally::Outcome;
 use crate::runtime::tally::{Gate, Tally};
@@ -29,6 +30,9 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
+
+/// How often it is looked whether all is cleared away before the process ends.
+const CLEARED: Duration = Duration::from_millis(10);
 
 /// The scopes of a process.
 #[derive(Default)]
@@ -103,6 +107,24 @@ impl Scopes {
         }
     }
 
+    /// Waits until the flows have ended whose connections were cut, and file operations have cleared away what they had begun, at most for
+    /// `time`. What goes on beside such a flow is given up already, and may take as long as its backend.
+    pub async fn cleared(&self, time: Duration) {
+        let end = tokio::time::Instant::now() + time;
+        while (self.is_any_on_a_connection() || !files::places::are_free())
+            && tokio::time::Instant::now() < end
+        {
+            tokio::time::sleep(CLEARED).await;
+        }
+    }
+
+    /// Whether the first flow of a message runs on the connection of its client.
+    fn is_any_on_a_connection(&self) -> bool {
+        let scopes: Vec<Arc<Scope>> = lock(&self.shared).values().filter_map(Weak::upgrade).collect();
+        // One without children has its flow only.
+        self.open() > scopes.len() || scopes.iter().any(|scope| scope.on_connection.load(Acquire))
+    }
+
     /// From now on whatever is abandoned is named in the log.
     pub fn give_up(&self) {
         self.giving_up.store(true, Release);
@@ -154,6 +176,8 @@ pub struct Scope {
     last: Mutex<(&'static str, Span)>,
     /// The first flow and the children.
     tally: Tally,
+    /// The first flow runs on the connection of its client: it ends with that.
+    on_connection: AtomicBool,
     /// Steps that all flows of the message took together.
     steps: AtomicU64,
     /// The message went beyond a bound: nothing new is begun for it.
@@ -176,6 +200,7 @@ impl Scope {
             service: context.service_name().to_owned(),
             last: Mutex::new(("the flow", context.location())),
             tally: Tally::new(),
+            on_connection: AtomicBool::new(true),
             steps: AtomicU64::new(context.progress.spent.steps.into()),
             given_up: AtomicBool::new(false),
             named: AtomicBool::new(false),
@@ -278,6 +303,17 @@ impl Admitted {
         }
     }
 
+    /// Lets in what a message that was let in before asks of another service: it counts, and has no limit of its own but the memory.
+    ///
+    /// # Errors
+    /// Why there is no room for it now.
+    pub(crate) fn within(services: Arc<Services>) -> Result<Admitted, (Arc<Services>, &'static str)> {
+        match memory::is_scarce() {
+            true => Err((services, "messages hold as much memory as they may")),
+            false => Ok(Admitted::more(services)),
+        }
+    }
+
     /// The work of a message that was let in before: it counts, and has no limit of its own.
     fn more(services: Arc<Services>) -> Admitted {
         services.scopes.begin(usize::MAX);
@@ -335,6 +371,7 @@ impl Drop for Opened<'_> {
                 if let Some(failure) = self.context.progress.failure {
                     scope.failed(failure.status);
                 }
+                scope.on_connection.store(false, Release);
                 scope.ended(self.whole);
             }
             None => self.context.services.scopes.end(),
@@ -373,6 +410,7 @@ impl Begun {
     pub(crate) fn with(mut admitted: Admitted, context: &mut Context) -> Begun {
         admitted.0 = None;
         let scope = Scope::new(context);
+        scope.on_connection.store(false, Release);
         context.scope = Some(Arc::clone(&scope));
         Begun { scope, whole: false }
     }
@@ -431,6 +469,22 @@ impl Context {
             self.scope = Some(Scope::new(self));
         }
         self.scope.as_ref().unwrap_or_else(|| unreachable!("made just above"))
+    }
+
+    /// It goes on without its client, which has an answer if it wanted one.
+    pub fn leaves_its_client(&mut self) {
+        self.progress.client = Waits::Nobody;
+    }
+
+    /// A flow beside the first one has ended: what depends on how that went takes note. The status of its failure, if it failed.
+    pub fn flow_ended(&self) -> Option<u16> {
+        crate::runtime::receipt::note(self);
+        let status = self.progress.failure?.status;
+        if let Some(scope) = &self.scope {
+            scope.failed(status);
+        }
+        self.part_failed(status);
+        Some(status)
     }
 
     /// Counts a step; how many the message has taken. Without branches that costs nothing shared.

@@ -33,9 +33,10 @@ pub struct Services {
     shared: Arc<Shared>,
 }
 
-/// Answers a request of one flow to a service of its plan, and takes its body; `None`: there is no such service that runs.
+/// Answers a request of one flow to a service of its plan, and takes its body; `None`: there is no such service that runs, `Err`: why there is
+/// no room for it.
 pub(crate) type LocalServices =
-    for<'a> fn(&'a Context, Inbound, Headers, &mut Body) -> Option<LocalAnswer<'a>>;
+    for<'a> fn(&'a Context, Inbound, Headers, &mut Body) -> Option<Result<LocalAnswer<'a>, &'static str>>;
 
 /// See [`LocalServices`].
 pub(crate) type LocalAnswer<'a> = Pin<Box<dyn Future<Output = Response> + Send + 'a>>;

@@ -149,6 +149,7 @@ fn moved(source: &Source, at: &At, directory: &Path) -> Result<PathBuf, Error> {
         let now = SystemTime::now();
         let _ = File::open(&at.path).and_then(|file| file.set_modified(now));
     }
+    let replaces = fs::symlink_metadata(&target).is_ok();
     let renamed = fs::rename(&at.path, &target);
     match renamed {
         Ok(()) => {}
@@ -164,6 +165,14 @@ fn moved(source: &Source, at: &At, directory: &Path) -> Result<PathBuf, Error> {
             restore(at);
             return Err(Error::io(&target, error));
         }
+    }
+    if replaces {
+        // As in WSO2; nobody may have looked at the one that was there.
+        let (source, target) = (source.label(), target.display());
+        tracing::warn!(
+            source,
+            "{target} was there from a file before, and is replaced (MoveTimestampFormat tells them apart)"
+        );
     }
     Ok(target)
 }

@@ -125,9 +125,7 @@ fn open(source: &Source, path: PathBuf, size: Option<Option<u64>>) -> Result<Ope
     }
     let version = Version::of(&metadata);
     let content = if version.length <= SMALL {
-        let mut bytes = Vec::with_capacity(version.length as usize);
-        (&mut file).take(version.length).read_to_end(&mut bytes).map_err(failed)?;
-        Content::Read(bytes)
+        Content::Read(whole(&mut file, version.length).map_err(failed)?.ok_or(Why::Growing)?)
     } else {
         Content::Open(file)
     };
@@ -140,6 +138,13 @@ fn open(source: &Source, path: PathBuf, size: Option<Option<u64>>) -> Result<Ope
         }
     };
     Ok(Opened { at: At { path, version }, content, soap, claim })
+}
+
+/// The bytes of a file of this length; `None`: there are fewer by now, since it is written anew.
+fn whole(file: &mut File, length: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::with_capacity(length as usize);
+    file.take(length).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 == length).then_some(bytes))
 }
 
 /// Whether what begins so looks like a SOAP 1.1 envelope.
@@ -185,4 +190,22 @@ fn remembered(source: &Source, path: &Path, version: &Version) -> Option<bool> {
     drop(progress);
     records::write(source);
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Another program may empty a file between the look at its length and the read.
+    #[test]
+    fn a_file_that_has_become_shorter_is_no_message() {
+        let path = std::env::temp_dir().join(format!("busbar-taking-{}", std::process::id()));
+        fs::write(&path, "abc").expect("a file can be written");
+        let read =
+            |length| whole(&mut File::open(&path).expect("it is there"), length).expect("it can be read");
+        assert_eq!(read(3).as_deref(), Some(&b"abc"[..]));
+        assert_eq!(read(2).as_deref(), Some(&b"ab"[..]));
+        assert_eq!(read(4), None);
+        fs::remove_file(&path).expect("it is there");
+    }
 }

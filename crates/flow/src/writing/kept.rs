@@ -6,7 +6,7 @@ use crate::runtime::progress::Takes;
 use crate::writing::{coded, current_form, explicit_form, write};
 use bytes::Bytes;
 use message::memory::{self, Held};
-use message::{Body, Format, Headers, Payload};
+use message::{Body, Format, Headers, Payload, PayloadError};
 use std::borrow::Cow;
 
 /// Headers of an answer that are about one client or one connection.
@@ -75,6 +75,10 @@ impl Context {
     /// # Errors
     /// The payload cannot be written in that form.
     pub fn freeze(&mut self) -> Result<(Bytes, bool), Fault> {
+        if self.payload.is_consumed() {
+            // Nothing empty is kept in its place.
+            return Err(PayloadError::Consumed.into());
+        }
         let form = explicit_form(self);
         if form.is_none() && !self.payload.is_changed() {
             let bytes = self.payload.whole()?;

@@ -62,20 +62,21 @@ impl Questions {
         }
     }
 
-    /// The question that a message asks, and the spelling that it is found by next time.
-    pub(super) fn ask(&self, method: &str, context: &mut Context) -> Question {
-        let (key, spelling) = self.digests(method, context);
-        Question { key, spelling }
+    /// The question that a message asks, and the spelling that it is found by next time; `None`: its body cannot be had, so that it
+    /// is asked by itself.
+    pub(super) fn ask(&self, method: &str, context: &mut Context) -> Option<Question> {
+        let (key, spelling) = self.digests(method, context)?;
+        Some(Question { key, spelling })
     }
 
-    fn digests(&self, method: &str, context: &mut Context) -> (Digest, Option<Digest>) {
+    fn digests(&self, method: &str, context: &mut Context) -> Option<(Digest, Option<Digest>)> {
         let mut mix = Mix([self.secrets[0].build_hasher(), self.secrets[1].build_hasher()]);
         if let KeyParts::All(considered) = &self.asked {
             mix.field(method.as_bytes());
             mix.field(context.to().unwrap_or_default().as_bytes());
             considered.mix(context, &mut mix);
             if !self.reads_body(method) {
-                return (mix.digest(), None);
+                return Some((mix.digest(), None));
             }
         }
         let is_xml = !context.payload.is_json()
@@ -87,10 +88,10 @@ impl Questions {
             spelling.digest()
         });
         match spelling {
-            Some(key) if !is_xml => return (key, None),
+            Some(key) if !is_xml => return Some((key, None)),
             Some(spelling) => {
                 if let Some(key) = self.spellings.get(&spelling) {
-                    return (key, Some(spelling));
+                    return Some((key, Some(spelling)));
                 }
             }
             None => {}
@@ -99,10 +100,10 @@ impl Questions {
         // cannot be read is a question by its bytes.
         match (context.envelope(), spelling) {
             (Ok(envelope), _) => mix.body(envelope),
-            (Err(_), Some(spelling)) => return (spelling, None),
-            (Err(_), None) => {}
+            (Err(_), Some(spelling)) => return Some((spelling, None)),
+            (Err(_), None) => return None,
         }
-        (mix.digest(), spelling)
+        Some((mix.digest(), spelling))
     }
 }
 

@@ -232,14 +232,25 @@ impl Foreach {
         if count == 0 {
             return Ok(Flow::Next);
         }
-        let template = context.branch_without_payload();
+        let mut template = context.branch_without_payload();
+        if self.leave {
+            template.leaves_its_splits();
+        }
         let copies =
             Copies { template, items, next: 0, counter: self.counter.clone(), list: self.body, shell: None };
         let mut branches = Branches::new(copies, self.parallel);
         if self.leave {
             let child = context.silent_child("foreach whose items nobody waits for");
-            // One that panicked says so in the log, and the others go on.
-            child.spawn(async move { while !matches!(branches.next().await, Ok(None)) {} });
+            child.spawn(async move {
+                loop {
+                    match branches.next().await {
+                        Ok(None) => break,
+                        Ok(Some((_, Branched::Failed(item)))) => _ = item.flow_ended(),
+                        // One that panicked says so in the log, and the others go on.
+                        Ok(Some(_)) | Err(_) => {}
+                    }
+                }
+            });
             return Ok(Flow::Next);
         }
         let gathered = self.gather(&mut branches, count, context).await;
@@ -710,6 +721,9 @@ mod tests {
         let response = ask(fails, "<sequence name='fault'><drop/></sequence>");
         assert_eq!((response.status, response.body.as_str()), (202, ""));
         assert_eq!(ask(fails, "").status, 500);
+        // Also where it fails in a part that it was split into.
+        let split = format!("<clone><target><sequence>{fails}</sequence></target></clone>");
+        assert_eq!(ask(&split, "").status, 500);
         let response =
             ask("<payloadFactory media-type='json'><format>\"me\"</format></payloadFactory><respond/>", "");
         assert_eq!((response.status, response.body.as_str()), (200, "\"me\""));

@@ -240,7 +240,8 @@ impl Payload {
         match &self.raw {
             Raw::Bytes(bytes) => self.reading.coding.decode(bytes, limit),
             Raw::Spilled(spilled) => Err(too_large_to_read(spilled)),
-            _ => Ok(Bytes::new()),
+            Raw::Consumed | Raw::Stream(_) => Err(PayloadError::Consumed),
+            Raw::Empty | Raw::Assembled(_) => Ok(Bytes::new()),
         }
     }
 
