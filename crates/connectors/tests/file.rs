@@ -281,6 +281,13 @@ fn files_are_read() {
     assert_eq!(end.property("FILE_SIZE").as_deref(), Some("19"));
     let end = place.run(&operation("read", "<path>l.txt</path><includeResultTo>Message Property</includeResultTo><resultPropertyName>p</resultPropertyName>"));
     assert!(end.property("p").unwrap().starts_with("one"));
+    for (path, exists) in [("l.txt", "true"), ("nothing.txt", "false")] {
+        let parameters = format!(
+            "<path>{path}</path><includeResultTo>Message Property</includeResultTo><resultPropertyName>p</resultPropertyName>"
+        );
+        let end = place.run(&operation("checkExist", &parameters));
+        assert_eq!(end.property("p").as_deref(), Some(exists), "{path}");
+    }
 }
 
 #[test]

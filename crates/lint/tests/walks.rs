@@ -322,3 +322,37 @@ fn unknown_scopes_are_found_however_they_are_written() {
         assert!(!found(steps).contains(&"unknown-scope"), "{steps}");
     }
 }
+
+/// A counter begins with a fixed text and goes on with numbers.
+#[test]
+fn counters_are_numbers_that_begin_with_a_text() {
+    let rule = &"number-in-property";
+    let counter = |begins: &str, source: &str, regex: &str| {
+        let first = match begins {
+            "" => String::new(),
+            value => format!("<property name='tries' {value}/>"),
+        };
+        found(&proxy(&format!(
+            "<inSequence>{first}<property name='tries' expression=\"get-property('tries') + 1\"/>\
+             <filter source=\"{source}\" regex='{regex}'><then><respond/></then><else><drop/></else></filter></inSequence>"
+        )))
+    };
+    let (read, ctx) = ("get-property('tries')", "$ctx:tries");
+    for (begins, source, regex) in [
+        ("", ctx, "5.0"),
+        ("value='0'", read, "5.0"),
+        ("value='0' type='INTEGER'", ctx, "5\\.0"),
+        ("value='0'", ctx, "5"),
+    ] {
+        assert!(counter(begins, source, regex).contains(rule), "{begins} {source} {regex}");
+    }
+    for (begins, source, regex) in [
+        ("value='5'", ctx, "5"),
+        ("value='0'", ctx, "5(\\.0)?"),
+        ("expression='//tries'", ctx, "5.0"),
+        ("value='0' type='DOUBLE'", ctx, "5.0"),
+        ("value='0'", "$ctx:others", "5.0"),
+    ] {
+        assert!(!counter(begins, source, regex).contains(rule), "{begins} {source} {regex}");
+    }
+}

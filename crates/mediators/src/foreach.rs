@@ -85,8 +85,8 @@ With `expression` the sequence runs on the message itself, once for each selecte
 item alone, without SOAP headers; properties that one run sets are visible in the next. The first element of the body after each run is put
 back; all of them go to the end of the parent of the first item. With `json-eval` the items are those of an array; anything else is a fault.
 `FOREACH_COUNTER` counts the runs from 0, and `FOREACH_ORIGINAL_MESSAGE` holds the original message; both names begin with the `id` and an underscore, if there is
-an `id`. If the sequence ends early (`drop`), the remaining items do not run and are lost. `send`, `call` and
-`callout` are not allowed inside. If the expression selects nothing, nothing happens.
+an `id`. If the sequence ends early (`drop`), the remaining items do not run and are lost. `respond` ends the loop as well: the client gets
+the item as it is then, and later answers of the flow are dropped. `send`, `call` and `callout` are not allowed inside. If the expression selects nothing, nothing happens.
 
 With `collection` each item runs on a copy of the message, all at once or, with `parallel-execution=\"false\"`, one after the other; `call`
 is allowed inside. Properties and variables of a run are lost after it. The bodies after the runs, in the order of the items, replace the

@@ -479,3 +479,42 @@ fn a_forced_202_stands_in_for_an_answer() {
         assert_eq!(response.body.is_empty(), status == 202, "{flow}: {response:?}");
     }
 }
+
+#[test]
+fn the_first_answer_counts() {
+    let answer = |text: &str| {
+        let argument = r#"<args><arg expression="//i[1]"/></args>"#;
+        format!(
+            r#"<payloadFactory media-type="text"><format>{text} $1</format>{argument}</payloadFactory><respond/>"#
+        )
+    };
+    let bad = format!(r#"<filter xpath="//i &gt; 1"><then>{}</then></filter>"#, answer("bad"));
+    let each = |attributes: &str| {
+        format!(r#"<foreach expression="//i" {attributes}><sequence>{bad}</sequence></foreach>"#)
+    };
+    let target = |text: &str| format!("<target><sequence>{}</sequence></target>", answer(text));
+    for (flow, body) in [
+        (format!("{}{}", each(""), answer("late")), "bad 2"),
+        (format!("{}{}", each(r#"continueLoopOnFailure="true""#), answer("late")), "bad 2"),
+        (each(""), "bad 2"),
+        (format!(r#"{}<throwError type="T" errorMessage="m"/>"#, each("")), "bad 2"),
+        (
+            format!(r#"<clone><target><sequence>{}{}</sequence></target></clone>"#, each(""), answer("late")),
+            "bad 2",
+        ),
+        (
+            format!(
+                r#"<clone sequential="true" continueParent="true">{}{}</clone>{}"#,
+                target("one"),
+                target("two"),
+                answer("late")
+            ),
+            "one 1",
+        ),
+        (format!("{}{}", each("").replace("//i &gt; 1", "//i &gt; 9"), answer("late")), "late 1"),
+        (format!("{}{}{}", axis2("FORCE_SC_ACCEPTED", "true"), each(""), answer("late")), ""),
+    ] {
+        let response = main(&flow).ask("POST", "/", &HEADERS, "<a><i>1</i><i>2</i><i>3</i></a>");
+        assert_eq!(response.body, body, "{flow}: {response:?}");
+    }
+}

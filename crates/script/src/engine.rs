@@ -138,7 +138,13 @@ pub fn run(
                 );
             }
             let engine = slot.as_mut().ok_or_else(|| Failure::new("the script engine is gone"))?;
-            let result = engine.run(script, arguments, limits);
+            let mut result = engine.run(script, arguments, limits);
+            let settled = crate::host::settle();
+            if result.is_ok()
+                && let Err(why) = settled
+            {
+                result = Err(Failure::new(why));
+            }
             if result.as_ref().is_err_and(|failure| failure.exhausted) {
                 // What a limit has cut off may have left anything behind.
                 *slot = None;

@@ -126,6 +126,39 @@ pub trait Host {
 struct Running {
     host: Box<dyn Host>,
     trees: Trees,
+    /// The envelope that the script has been given to change, as `mc.getEnvelope()` gives it.
+    envelope: Option<List>,
+}
+
+impl Running {
+    /// What the script has changed in the envelope becomes the message.
+    fn settle(&mut self) -> std::result::Result<(), String> {
+        if self.trees.take_changed()
+            && let Some(list) = self.envelope
+        {
+            let (document, element) =
+                self.trees.element(list).ok_or("the envelope must be an XML element")?;
+            self.host.set_envelope(document, element)?;
+        }
+        Ok(())
+    }
+
+    /// The envelope of the message as it is now; what is changed in it is changed in the message.
+    fn envelope(&mut self) -> std::result::Result<List, String> {
+        if let Some(list) = self.envelope {
+            return Ok(list);
+        }
+        let list = self.trees.of_value(&self.host.envelope()?)?;
+        self.trees.watch(Some(list));
+        self.envelope = Some(list);
+        Ok(list)
+    }
+
+    /// The message has another envelope than the one that the script was given.
+    fn replaced(&mut self) {
+        self.envelope = None;
+        self.trees.watch(None);
+    }
 }
 
 thread_local! {
@@ -138,10 +171,15 @@ pub(crate) fn with_host<T>(
     limits: xml::Limits,
     run: impl FnOnce() -> T,
 ) -> (Option<Box<dyn Host>>, T) {
-    RUNNING.with_borrow_mut(|slot| *slot = Some(Running { host, trees: Trees::new(limits) }));
+    RUNNING.with_borrow_mut(|slot| *slot = Some(Running { host, trees: Trees::new(limits), envelope: None }));
     let result = run();
     let host = RUNNING.with_borrow_mut(Option::take).map(|running| running.host);
     (host, result)
+}
+
+/// Takes over what the script has changed in the envelope.
+pub(crate) fn settle() -> std::result::Result<(), String> {
+    RUNNING.with_borrow_mut(|slot| slot.as_mut().map_or(Ok(()), Running::settle))
 }
 
 /// Does something with the message, turning an error into an exception.
@@ -149,11 +187,34 @@ fn with<'js, T>(
     ctx: &Ctx<'js>,
     act: impl FnOnce(&mut dyn Host, &mut Trees) -> std::result::Result<T, String>,
 ) -> Result<T> {
+    with_running(ctx, |running| act(running.host.as_mut(), &mut running.trees))
+}
+
+fn with_running<'js, T>(
+    ctx: &Ctx<'js>,
+    act: impl FnOnce(&mut Running) -> std::result::Result<T, String>,
+) -> Result<T> {
     let result = RUNNING.with_borrow_mut(|slot| match slot {
-        Some(running) => act(running.host.as_mut(), &mut running.trees),
+        Some(running) => act(running),
         None => Err("there is no message here".to_owned()),
     });
     result.map_err(|why| Exception::throw_message(ctx, &why))
+}
+
+/// Reads or replaces what the message holds, after what the script has changed in the envelope.
+fn with_content<'js, T>(
+    ctx: &Ctx<'js>,
+    replaces: bool,
+    act: impl FnOnce(&mut dyn Host, &mut Trees) -> std::result::Result<T, String>,
+) -> Result<T> {
+    with_running(ctx, |running| {
+        running.settle()?;
+        let done = act(running.host.as_mut(), &mut running.trees)?;
+        if replaces {
+            running.replaced();
+        }
+        Ok(done)
+    })
 }
 
 /// A value for the script: what is no plain value is an array of what it is (`xml`, `json`) and a list or text.
@@ -181,15 +242,15 @@ fn list<'js>(
     ctx: &Ctx<'js>,
     find: impl FnOnce(&mut dyn Host, &mut Trees) -> std::result::Result<Option<List>, String>,
 ) -> Result<Js<'js>> {
-    match with(ctx, find)? {
-        None => Ok(Js::new_null(ctx.clone())),
-        Some(list) => {
-            let pair = Array::new(ctx.clone())?;
-            pair.set(0, "xml")?;
-            pair.set(1, list)?;
-            Ok(pair.into_value())
-        }
-    }
+    pair(ctx, with_content(ctx, false, find)?)
+}
+
+fn pair<'js>(ctx: &Ctx<'js>, list: Option<List>) -> Result<Js<'js>> {
+    let Some(list) = list else { return Ok(Js::new_null(ctx.clone())) };
+    let pair = Array::new(ctx.clone())?;
+    pair.set(0, "xml")?;
+    pair.set(1, list)?;
+    Ok(pair.into_value())
 }
 
 /// A value of the script, as a property keeps it: whole numbers are integers. `None`: null, undefined.
@@ -288,21 +349,27 @@ pub(crate) fn functions<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
             None => trees.empty().map(Some),
         }
     }));
-    function!("setPayload", |ctx: Ctx<'js>, list: List| with(&ctx, |host, trees| {
+    function!("setPayload", |ctx: Ctx<'js>, list: List| with_content(&ctx, true, |host, trees| {
         let (document, element) = trees.element(list).ok_or("the payload must be an XML element")?;
         host.set_payload(document, element)
     }));
-    function!("json", |ctx: Ctx<'js>| with(&ctx, |host, _| host.json()));
-    function!("setJson", |ctx: Ctx<'js>, text: String, sound: bool| with(&ctx, |host, _| host.set_json(text, sound)));
+    function!("json", |ctx: Ctx<'js>| with_content(&ctx, false, |host, _| host.json()));
+    function!("setJson", |ctx: Ctx<'js>, text: String, sound: bool| {
+        with_content(&ctx, true, |host, _| host.set_json(text, sound))
+    });
     function!("envelope", |ctx: Ctx<'js>| list(&ctx, |host, trees| {
         let envelope = host.envelope()?;
         trees.of_value(&envelope).map(Some)
     }));
-    function!("setEnvelope", |ctx: Ctx<'js>, list: List| with(&ctx, |host, trees| {
+    function!("ownEnvelope", |ctx: Ctx<'js>| {
+        let envelope = with_running(&ctx, Running::envelope)?;
+        pair(&ctx, Some(envelope))
+    });
+    function!("setEnvelope", |ctx: Ctx<'js>, list: List| with_content(&ctx, true, |host, trees| {
         let (document, element) = trees.element(list).ok_or("the envelope must be an XML element")?;
         host.set_envelope(document, element)
     }));
-    function!("addHeader", |ctx: Ctx<'js>, must: bool, list: List| with(&ctx, |host, trees| {
+    function!("addHeader", |ctx: Ctx<'js>, must: bool, list: List| with_content(&ctx, true, |host, trees| {
         let (document, element) = trees.element(list).ok_or("a header must be an XML element")?;
         host.add_header(must, document, element)
     }));
@@ -358,6 +425,13 @@ pub(crate) fn functions<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
         trees.insert(list, &how, given(number, &text))
     }));
     function!("xmlDelete", |ctx: Ctx<'js>, list: List, key: String| with(&ctx, |_, trees| trees.delete(list, &key)));
+    function!("xmlDetach", |ctx: Ctx<'js>, list: List| with(&ctx, |_, trees| {
+        trees.detach(list);
+        Ok(())
+    }));
+    function!("xmlBeside", |ctx: Ctx<'js>, list: List, before: bool, number: i32, text: String| {
+        with(&ctx, |_, trees| trees.beside(list, before, given(number, &text)))
+    });
     function!("xmlRename", |ctx: Ctx<'js>, list: List, local: String| with(&ctx, |_, trees| trees.rename(list, &local)));
     Ok(object)
 }

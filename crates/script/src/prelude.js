@@ -2,7 +2,7 @@
 // the global object what a script has left there; it answers false when something cannot be taken out.
 (function (native, shared) {
   'use strict';
-  const { defineProperty, getOwnPropertyDescriptor, getPrototypeOf, freeze } = Object;
+  const { defineProperty, getOwnPropertyDescriptor, getPrototypeOf, freeze, hasOwn } = Object;
   const { ownKeys } = Reflect;
   const { parse, stringify } = JSON;
 
@@ -99,6 +99,25 @@
     getChildren: list => methods.children(list),
     addChild: (list, value) => void methods.appendChild(list, value),
     addAttribute: (list, name, value) => void native.xmlSet(list, nameKey(name, '@'), -1, String(value)),
+    removeAttribute: (list, name) =>
+      void (listOf(name) === undefined ? native.xmlDelete(list, nameKey(name, '@')) : native.xmlDetach(listOf(name))),
+    getAllAttributes: list => methods.attributes(list),
+    getChildrenWithLocalName: (list, name) => find(list, name, '*::'),
+    getNextOMSibling: list => xml(native.xmlStep(list, 'next')),
+    getPreviousOMSibling: list => xml(native.xmlStep(list, 'previous')),
+    getNextSibling: list => xml(native.xmlStep(list, 'next')),
+    getPreviousSibling: list => xml(native.xmlStep(list, 'previous')),
+    getParentNode: list => methods.parent(list),
+    insertSiblingAfter: (list, value) => void native.xmlBeside(list, false, ...given(value)),
+    insertSiblingBefore: (list, value) => void native.xmlBeside(list, true, ...given(value)),
+    detach: list => (native.xmlDetach(list), xml(list)),
+    discard: list => void native.xmlDetach(list),
+    removeChildren: list => void native.xmlInsert(list, 'set', -1, ''),
+    getNamespace: list => methods.namespace(list),
+    cloneOMElement: list => methods.copy(list),
+    toStringWithConsume: list => native.xmlMarkup(list),
+    hasFault: list => native.xmlLength(native.xmlGet(list, '*::Fault')) > 0,
+    getFault: list => find(list, 'Fault', '*::'),
     // A list is its own iterator, as Axiom answers with one.
     hasNext(list) {
       return (passed.get(this) ?? 0) < native.xmlLength(list);
@@ -222,6 +241,12 @@
   Namespace.prototype.toString = function () {
     return this.uri;
   };
+  Namespace.prototype.getNamespaceURI = function () {
+    return this.uri;
+  };
+  Namespace.prototype.getPrefix = function () {
+    return this.prefix;
+  };
   function QName(namespace, local) {
     if (!new.target) return new QName(namespace, local);
     this.uri = local === undefined ? '' : String(namespace);
@@ -241,7 +266,15 @@
 
   const back = value => {
     if (!Array.isArray(value)) return value;
-    return value[0] === 'xml' ? xml(value[1]) : parse(value[1]);
+    return value[0] === 'xml' ? xml(value[1]) : element(parse(value[1]));
+  };
+  /** A JSON value with its text as that of an element of Gson: `JSON.parse(mc.getProperty('saved'))`. */
+  const element = value => {
+    if (value !== null && typeof value === 'object' && !hasOwn(value, 'toString')) {
+      const toString = () => stringify(value);
+      defineProperty(value, 'toString', { value: toString, writable: true, configurable: true });
+    }
+    return value;
   };
   /** The kind and the content of a value, as the bus keeps it. */
   const kept = value => {
@@ -308,7 +341,8 @@
       return text === null || text === undefined ? native.xmlMarkup(native.envelope()[1]) : text;
     },
     getEnvelopeXML: () => back(native.envelope()),
-    getEnvelope: () => back(native.envelope()),
+    // What is changed in it is changed in the message.
+    getEnvelope: () => back(native.ownEnvelope()),
     setEnvelope: value => native.setEnvelope(asList(value)),
     addHeader: (must, value) => native.addHeader(Boolean(must), asList(value)),
     getProperty: (name, scope) => back(native.get(scopeOf(scope), String(name))),

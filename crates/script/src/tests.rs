@@ -127,6 +127,33 @@ impl Host for Shared {
     }
 }
 
+#[test]
+fn what_is_changed_in_the_envelope_is_changed_in_the_message() {
+    let first = "mc.getEnvelope().getBody().getFirstElement()";
+    for (text, payload) in [
+        ("var n = FIRST; n.setText(n.getText() * 2)", "<Envelope><Body><n>42</n></Body></Envelope>"),
+        ("FIRST.detach()", "<Envelope><Body/></Envelope>"),
+        (
+            "FIRST.insertSiblingAfter(<m/>); FIRST.addAttribute('k', 'v', null)",
+            "<Envelope><Body><n k=\"v\">21</n><m/></Body></Envelope>",
+        ),
+        (
+            "FIRST.setText('7'); FIRST.setText(FIRST.getText() + '8')",
+            "<Envelope><Body><n>78</n></Body></Envelope>",
+        ),
+        // What the message has got meanwhile is not undone.
+        ("var n = FIRST; n.setText('7'); mc.setPayloadXML(<p/>); n.setText('8')", "<p/>"),
+        ("FIRST.setText('7'); throw 'late'", "<Envelope><Body><n>7</n></Body></Envelope>"),
+        // Reading changes nothing, and the others are copies.
+        ("FIRST.getText()", "<n>21</n>"),
+        ("mc.getEnvelopeXML().Body.n = 7; mc.getPayloadXML().setText('7')", "<n>21</n>"),
+    ] {
+        let wood = Arc::new(Mutex::new(Wood { payload: "<n>21</n>".into(), ..Wood::default() }));
+        let _ = on(&wood, &text.replace("FIRST", first), &Limits::default());
+        assert_eq!(wood.lock().unwrap().payload, payload, "{text}");
+    }
+}
+
 fn on(wood: &Arc<Mutex<Wood>>, text: &str, limits: &Limits) -> Result<Returned, Failure> {
     let script = Script::compile(&[text], None)?;
     let (host, result) = run(&script, Box::new(Shared(Arc::clone(wood))), &[], limits);
@@ -160,6 +187,22 @@ fn values_keep_their_types() {
         ("mc.setProperty('r', 1); mc.removeProperty('r');", "nothing"),
         ("mc.setProperty('r', mc.getProperty('none') === null);", "Boolean(true)"),
         ("mc.setProperty('q', {a: 2}); mc.setProperty('r', mc.getProperty('q').a);", "Integer(2)"),
+        (
+            "mc.setProperty('q', {a: [2]}); mc.setProperty('r', JSON.parse(mc.getProperty('q')).a[0]);",
+            "Integer(2)",
+        ),
+        (
+            "mc.setProperty('q', [1, {a: 2}]); var q = mc.getProperty('q'); q.push(3); mc.setProperty('r', '' + q);",
+            "String(\"[1,{\\\"a\\\":2},3]\")",
+        ),
+        (
+            "mc.setProperty('q', {a: 2}); var r = []; for (var key in mc.getProperty('q')) r.push(key); mc.setProperty('r', r);",
+            "Json(Array [String(\"a\")])",
+        ),
+        (
+            "mc.setProperty('q', {toString: 1}); mc.setProperty('r', mc.getProperty('q').toString);",
+            "Integer(1)",
+        ),
         (
             "mc.setVariable('v', 3); mc.setProperty('r', mc.getVariable('v') + mc.getVariableKeySet()[0]);",
             "String(\"3v\")",
@@ -276,6 +319,20 @@ fn xml_is_used_as_in_e4x() {
             "<a k=\"v\"><b/></a>",
         ),
         ("mc.getPayloadXML().getElementsByTagName('n:c').item(0).getTextContent()", "z"),
+        (
+            "var x = <a k='1'><b/>t<c/></a>; x.c.insertSiblingBefore(<d/>); x.c.insertSiblingAfter('u'); x.removeAttribute('k'); x.toXMLString()",
+            "<a><b/>t<d/><c/>u</a>",
+        ),
+        (
+            "var x = <a><b/>t<c/></a>; x.b.getNextOMSibling().getText() + x.c.getPreviousOMSibling().getText()",
+            "tt",
+        ),
+        ("var x = <a><b/><c/></a>; x.b.detach(); x.toXMLString()", "<a><c/></a>"),
+        (
+            "var x = <n:a xmlns:n='u'><n:b/></n:a>; x.getNamespace().getNamespaceURI() + x.getNamespace().getPrefix() + x.getChildrenWithLocalName('b').next().getLocalName()",
+            "unb",
+        ),
+        ("mc.getEnvelope().getBody().hasFault()", "false"),
     ] {
         let (before, last) = text.rsplit_once("; ").filter(|_| !text.starts_with('(')).unwrap_or(("", text));
         let script = format!("{before};\nmc.setProperty('r', String({last}));");

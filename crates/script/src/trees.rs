@@ -34,6 +34,9 @@ pub(crate) struct Trees {
     documents: Vec<Document>,
     lists: Vec<Nodes>,
     limits: xml::Limits,
+    /// The document that stands for the message, and whether it was changed.
+    watched: Option<u32>,
+    changed: bool,
 }
 
 /// A name to select by, as the translated script writes it: `[..][@](*|name|*::name|{uri}name)`.
@@ -94,6 +97,23 @@ impl Trees {
 
     fn document(&self, item: Item) -> &Document {
         &self.documents[item.document as usize]
+    }
+
+    /// A document that is about to be changed.
+    fn change(&mut self, number: u32) -> &mut Document {
+        self.changed |= self.watched == Some(number);
+        &mut self.documents[number as usize]
+    }
+
+    /// Notes from now on whether the document of a list is changed; `None`: that of no list.
+    pub(crate) fn watch(&mut self, list: Option<List>) {
+        self.watched = list.and_then(|list| self.items(list).first()).map(|item| item.document);
+        self.changed = false;
+    }
+
+    /// Whether the watched document was changed since this was asked last.
+    pub(crate) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
     }
 
     fn one(&mut self, document: Document, nodes: &[NodeId]) -> Result<List, String> {
@@ -201,7 +221,7 @@ impl Trees {
         self.add(Nodes { items: found, origin })
     }
 
-    /// Nodes by what they are: `text`, `comment`, `elements`, `parent`, `children`.
+    /// Nodes by what they are: `text`, `comment`, `elements`, `parent`, `children`, `next` and `previous` (the one beside it).
     pub(crate) fn step(&mut self, list: List, kind: &str) -> Result<List, String> {
         let mut found = Vec::new();
         for item in self.items(list).to_vec() {
@@ -215,6 +235,10 @@ impl Trees {
                 "comment" => children(|kind| kind == NodeKind::Comment),
                 "elements" => children(|kind| kind == NodeKind::Element),
                 "children" => children(|kind| kind != NodeKind::ProcessingInstruction),
+                "next" => found.extend(document.next_sibling(item.node).map(|node| Item { node, ..item })),
+                "previous" => {
+                    found.extend(document.prev_sibling(item.node).map(|node| Item { node, ..item }))
+                }
                 _ => {
                     let parent =
                         document.parent(item.node).filter(|&node| document.kind(node) == NodeKind::Element);
@@ -333,7 +357,7 @@ impl Trees {
                 Insertion::Text(text) => text.to_owned(),
                 Insertion::List(from) => self.string_value(from),
             };
-            let document = &mut self.documents[item.document as usize];
+            let document = self.change(item.document);
             document.set_attribute(item.node, "", &uri, &local, &text);
             return Ok(());
         }
@@ -355,7 +379,7 @@ impl Trees {
             let added = added.to_vec();
             let list = self.add(Nodes { items: added, origin: None })?;
             let copies = self.copies(list, item.document)?;
-            let document = &mut self.documents[item.document as usize];
+            let document = self.change(item.document);
             for &copy in copies.iter().rev() {
                 document.insert_after(last, copy);
             }
@@ -364,7 +388,7 @@ impl Trees {
         let first = match found.split_first() {
             Some((&first, others)) => {
                 for &other in others {
-                    self.documents[item.document as usize].detach(other);
+                    self.change(item.document).detach(other);
                 }
                 first
             }
@@ -372,7 +396,7 @@ impl Trees {
                 if !xml::is_ncname(&local) {
                     return Err(format!("`{local}` is not a name of an element"));
                 }
-                self.documents[item.document as usize].append_element(item.node, "", &uri, &local)
+                self.change(item.document).append_element(item.node, "", &uri, &local)
             }
         };
         self.fill(Item { node: first, ..item }, value)
@@ -389,7 +413,7 @@ impl Trees {
                     return Ok(None);
                 }
                 let (uri, local) = (selector.namespace.unwrap_or("").to_owned(), selector.local.to_owned());
-                let document = &mut self.documents[parent.document as usize];
+                let document = self.change(parent.document);
                 let made = Item { node: document.append_element(parent.node, "", &uri, &local), ..parent };
                 self.lists[list as usize].items = vec![made];
                 Ok(Some(made))
@@ -402,12 +426,12 @@ impl Trees {
     fn fill(&mut self, item: Item, value: Insertion<'_>) -> Result<(), String> {
         match value {
             Insertion::Text(text) => {
-                self.documents[item.document as usize].set_text(item.node, text);
+                self.change(item.document).set_text(item.node, text);
                 Ok(())
             }
             Insertion::List(from) => {
                 let copies = self.copies(from, item.document)?;
-                let document = &mut self.documents[item.document as usize];
+                let document = self.change(item.document);
                 for copy in copies {
                     document.insert_before(item.node, copy);
                 }
@@ -424,7 +448,7 @@ impl Trees {
         if total + value.document.node_count() > MAX_NODES {
             return Err("the script makes too much XML".to_owned());
         }
-        let target = &mut self.documents[document as usize];
+        let target = self.change(document);
         let fragment = target.create_fragment();
         Ok(value.nodes.iter().map(|&node| target.copy_from(fragment, &value.document, node)).collect())
     }
@@ -435,12 +459,12 @@ impl Trees {
         let nodes = match value {
             Insertion::List(from) => self.copies(from, item.document)?,
             Insertion::Text(text) => {
-                let document = &mut self.documents[item.document as usize];
+                let document = self.change(item.document);
                 let fragment = document.create_fragment();
                 if text.is_empty() { Vec::new() } else { vec![document.append_text(fragment, text)] }
             }
         };
-        let document = &mut self.documents[item.document as usize];
+        let document = self.change(item.document);
         match how {
             "set" => document.remove_children(item.node),
             "prepend" => {
@@ -459,11 +483,44 @@ impl Trees {
         Ok(())
     }
 
+    /// Puts nodes or a text beside the one node of a list that is in a tree.
+    pub(crate) fn beside(&mut self, list: List, before: bool, value: Insertion<'_>) -> Result<(), String> {
+        let &[item] = self.items(list) else { return Err("a sibling is put beside one node".to_owned()) };
+        if self.document(item).parent(item.node).is_none() {
+            return Err("there is nothing to put the sibling into: the node has no parent".to_owned());
+        }
+        let nodes = match value {
+            Insertion::List(from) => self.copies(from, item.document)?,
+            Insertion::Text(text) => {
+                let document = self.change(item.document);
+                let fragment = document.create_fragment();
+                vec![document.append_text(fragment, text)]
+            }
+        };
+        let document = self.change(item.document);
+        if before {
+            for node in nodes {
+                document.insert_before(item.node, node);
+            }
+        } else {
+            for &node in nodes.iter().rev() {
+                document.insert_after(item.node, node);
+            }
+        }
+        Ok(())
+    }
+
     /// `delete x.key`.
     pub(crate) fn delete(&mut self, list: List, key: &str) -> Result<(), String> {
         let found = self.get(list, key)?;
-        for item in self.items(found).to_vec() {
-            let document = &mut self.documents[item.document as usize];
+        self.detach(found);
+        Ok(())
+    }
+
+    /// Takes the nodes of a list out of their trees.
+    pub(crate) fn detach(&mut self, list: List) {
+        for item in self.items(list).to_vec() {
+            let document = self.change(item.document);
             if document.kind(item.node) == NodeKind::Attribute {
                 let (uri, local) =
                     (document.namespace(item.node).to_owned(), document.local(item.node).to_owned());
@@ -474,7 +531,6 @@ impl Trees {
                 document.detach(item.node);
             }
         }
-        Ok(())
     }
 
     /// `setLocalName`.
@@ -483,7 +539,7 @@ impl Trees {
         if !xml::is_ncname(local) {
             return Err(format!("`{local}` is not a name of an element"));
         }
-        let document = &mut self.documents[item.document as usize];
+        let document = self.change(item.document);
         let (prefix, uri) = (document.prefix(item.node).to_owned(), document.namespace(item.node).to_owned());
         document.rename(item.node, &prefix, &uri, local);
         Ok(())
@@ -563,6 +619,22 @@ mod tests {
         assert!(
             trees.parse("<a>").is_err() && trees.parse("<a/><b/>").is_ok() && trees.parse("text").is_ok()
         );
+        let w = trees.parse("<w><a/>t<b k='1'/></w>").unwrap();
+        let b = trees.get(w, "b").unwrap();
+        trees.watch(Some(root));
+        trees.beside(b, true, Insertion::List(other)).unwrap();
+        trees.beside(b, false, Insertion::Text("u")).unwrap();
+        assert!(!trees.take_changed());
+        let [next, previous] = ["next", "previous"].map(|kind| trees.step(b, kind).unwrap());
+        assert_eq!((trees.text(next), trees.xml(previous)), ("u".to_owned(), "<d>4</d>".to_owned()));
+        trees.watch(Some(w));
+        let k = trees.get(b, "@k").unwrap();
+        for list in [next, k] {
+            trees.detach(list);
+        }
+        assert!(trees.take_changed() && !trees.take_changed());
+        assert!(trees.beside(next, true, Insertion::Text("v")).is_err());
+        assert_eq!(trees.xml(w), "<w><a/>t<d>4</d><b/></w>");
         let empty = trees.get(root, "none").unwrap();
         assert!(trees.value(empty).is_none() && trees.set(empty, "3", Insertion::Text("")).is_err());
     }

@@ -256,6 +256,8 @@ impl<'a> Project<'a> {
                 (_, Some((kind, _))) if entry.is_directory && !self.as_a_server => {
                     self.perhaps_artifacts(&entry.path, kind);
                 }
+                // Where Integration Studio keeps the groups of endpoints inside of artifacts while they are edited.
+                ("complex-endpoints", None) if entry.is_directory => self.tree(&entry, Reason::Tooling),
                 _ if self.as_a_server => self.tree(&entry, Reason::Elsewhere),
                 _ => self.open_entry(path, entry),
             }

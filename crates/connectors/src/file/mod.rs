@@ -603,6 +603,11 @@ impl Operation {
                 let to = self.parameters.text("includeResultTo", context)?.unwrap_or_default();
                 let property = self.parameters.text("resultPropertyName", context)?;
                 match property.filter(|_| to.eq_ignore_ascii_case("Message Property")) {
+                    // Only the answer, as the older connectors do: `true` or `false`.
+                    Some(property) if self.name == transfer::CHECK => {
+                        let exists = result.get(transfer::EXISTS).is_some_and(|is| is == true);
+                        context.properties.set(property, Value::from(exists.to_string()));
+                    }
                     Some(property) => {
                         let value = crate::result::element(&xml).map_err(Fault::new)?;
                         context.properties.set(property, value);

@@ -64,15 +64,19 @@ pub(super) const CHECK_EXIST: Definition = operation(
     "file.checkExist",
     "Tells whether there is a file or a directory.",
     &["path", "includeResultTo", "resultPropertyName", "diskShareAccessMask", VARIABLE, OVERWRITE],
-    |element, compiler| compile(element, "checkExist", Body::Unread, check_exist, compiler),
+    |element, compiler| compile(element, CHECK, Body::Unread, check_exist, compiler),
 );
+
+/// Whether something is there: the operation and the member of its result.
+pub(super) const CHECK: &str = "checkExist";
+pub(super) const EXISTS: &str = "fileExists";
 
 fn check_exist(parameters: &Parameters, context: &mut Context) -> Result<Job, Failure> {
     let path = required(parameters, "path", context)?;
     Ok(Arc::new(move |files| {
         let path = files.path(&path)?;
         let mut done = JobResult::default();
-        done.members.insert("fileExists".to_owned(), is_there(&path)?.into());
+        done.members.insert(EXISTS.to_owned(), is_there(&path)?.into());
         Ok(done)
     }))
 }

@@ -21,12 +21,14 @@ pub fn is_target(target: &Target) -> bool {
     target.port() == 0 && target.host() == "local"
 }
 
-/// The path of a service in a `local:` address; `None`: it is another address.
+/// The path of a service in a `local:` address, which may name a host; `None`: it is another address.
 pub fn path(url: &str) -> Option<String> {
-    let (scheme, rest) = url.split_once("://")?;
-    let path = rest.trim_start_matches('/');
-    let is_local = scheme.eq_ignore_ascii_case("local") && path.starts_with("services/");
-    is_local.then(|| format!("/{path}"))
+    let (scheme, rest) = url.split_once(':').filter(|(_, rest)| rest.starts_with('/'))?;
+    let named = rest.trim_start_matches('/');
+    let behind_host = || named.split_once('/').map(|(_, path)| path).filter(|_| rest.starts_with("//"));
+    let is_service = |path: &&str| path.starts_with("services/");
+    let path = Some(named).filter(is_service).or_else(|| behind_host().filter(is_service))?;
+    scheme.eq_ignore_ascii_case("local").then(|| format!("/{path}"))
 }
 
 /// Sends the message of `context` as a request to a service of the same plan, which has so long to answer.
@@ -90,8 +92,12 @@ mod tests {
             ("local://services/A", Some("/services/A")),
             ("LOCAL:///services/A/b?c=d", Some("/services/A/b?c=d")),
             ("http://local/services/A", None),
-            ("local:/services/A", None),
+            ("local:/services/A", Some("/services/A")),
+            ("local://localhost/services/A?b", Some("/services/A?b")),
+            ("local:/localhost/services/A", None),
+            ("local:services/A", None),
             ("local://axis2services/A", None),
+            ("local://axis2services/A/services", None),
             ("local", None),
         ] {
             assert_eq!(super::path(url).as_deref(), path, "{url}");

@@ -3,7 +3,7 @@
 use super::faults::raise;
 use super::frames::{absorbed, enter};
 use super::sending::call;
-use super::split::{enqueue, split};
+use super::split::{enqueue, exchange_of, split};
 use super::{Ending, compute, drive, step};
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
@@ -18,7 +18,7 @@ const NESTED: u8 = 16;
 ///
 /// # Errors
 /// A step failed; the fault handlers of the list's sequences are then still in force, for the engine. Steps that
-/// would hand the message over for good are refused.
+/// would hand the message over for good are refused, but for the answer to the client.
 pub async fn run_list(context: &mut Context, list: ListId) -> Result<bool, Fault> {
     if context.progress.spent.nested >= NESTED {
         return Err(Fault::new(format!("loops are nested more than {NESTED} deep: does one call itself?")));
@@ -64,13 +64,27 @@ async fn run_above(context: &mut Context, list: ListId, base: usize) -> Result<b
                     return Ok(false);
                 }
             }
-            Some(Flow::Send(_) | Flow::Respond | Flow::Loopback) => {
+            Some(Flow::Respond) => {
+                answer(context).await?;
+                return Ok(false);
+            }
+            Some(Flow::Send(_) | Flow::Loopback) => {
                 return Err(Fault::new(
-                    "inside of a loop, and in the sequence of a store, a message cannot be sent away or answered with",
+                    "inside of a loop, and in the sequence of a store, a message cannot be sent away",
                 ));
             }
         }
     }
+}
+
+/// Answers the client with the message as it is now. The flow goes on; another answer of it is dropped.
+async fn answer(context: &mut Context) -> Result<(), Fault> {
+    context.receive_body().await?;
+    let exchange = exchange_of(context);
+    let mut copy = context.branch();
+    copy.exchange = None;
+    exchange.answer(copy);
+    Ok(())
 }
 
 /// Where a list that failed inside of [`run_list`] began: what a mediator that goes on after the failure restores.

@@ -168,23 +168,28 @@ struct Origin {
     aside: bool,
 }
 
+/// The exchange of a flow that something else may answer for.
+pub(super) fn exchange_of(context: &mut Context) -> Arc<Exchange> {
+    if let Some(exchange) = &context.exchange {
+        return Arc::clone(exchange);
+    }
+    let (exchange, awaited) = Exchange::new();
+    // This flow itself may go on and give the answer: its voice ends where it is driven.
+    context.awaited = Some(awaited);
+    context.exchange = Some(Arc::clone(&exchange));
+    exchange
+}
+
 impl Origin {
     fn of(context: &mut Context, parts: &Split) -> Origin {
         Origin::new(context, parts.stops, parts.aside)
     }
 
     fn new(context: &mut Context, stops: bool, aside: bool) -> Origin {
-        let exchange = match &context.exchange {
+        let exchange = match aside {
             // Their answers go to no client.
-            _ if aside => Exchange::new().0,
-            Some(exchange) => Arc::clone(exchange),
-            None => {
-                let (exchange, awaited) = Exchange::new();
-                // This flow itself may go on and give the answer: its voice ends where it is driven.
-                context.awaited = Some(awaited);
-                context.exchange = Some(Arc::clone(&exchange));
-                exchange
-            }
+            true => Exchange::new().0,
+            false => exchange_of(context),
         };
         Origin {
             scope: Arc::clone(context.scope()),

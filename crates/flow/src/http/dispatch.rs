@@ -588,19 +588,22 @@ async fn finish(context: &mut Context) -> Response {
                 }
                 return Response::empty(202);
             }
-            Ending::Respond => match response(context).await {
-                Ok(response) => {
-                    if let Some(exchange) = &context.exchange {
-                        exchange.close();
+            Ending::Respond => {
+                context.keep_first_answer();
+                match response(context).await {
+                    Ok(response) => {
+                        if let Some(exchange) = &context.exchange {
+                            exchange.close();
+                        }
+                        return response;
                     }
-                    return response;
-                }
-                Err(fault) => {
-                    if raise(context, fault).is_some() {
-                        return unanswered(context, None);
+                    Err(fault) => {
+                        if raise(context, fault).is_some() {
+                            return unanswered(context, None);
+                        }
                     }
                 }
-            },
+            }
             Ending::Nothing => {
                 let Some(Awaited { answer, voice }) = context.awaited.take() else {
                     return unanswered(context, None);
@@ -609,11 +612,7 @@ async fn finish(context: &mut Context) -> Response {
                 drop(voice);
                 match answer.await {
                     Ok(answer) => {
-                        // This flow stays the work of its own scope.
-                        let scope = context.scope.take();
-                        *context = *answer;
-                        context.scope = scope;
-                        context.exchange = None;
+                        context.end_with(answer);
                         match response(context).await {
                             Ok(response) => return response,
                             Err(fault) => {

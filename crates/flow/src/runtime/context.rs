@@ -671,6 +671,24 @@ impl Context {
         self.put(response);
     }
 
+    /// Takes over the answer for the client, at the end of the flow. This flow stays the work of its own scope.
+    pub(crate) fn end_with(&mut self, answer: Box<Context>) {
+        let scope = self.scope.take();
+        *self = *answer;
+        self.scope = scope;
+        self.exchange = None;
+    }
+
+    /// At the end of a flow that answers: the first answer counts, which a branch of it or a loop may have given.
+    pub(crate) fn keep_first_answer(&mut self) {
+        if let Some(awaited) = &mut self.awaited
+            && let Ok(first) = awaited.answer.try_recv()
+        {
+            tracing::warn!(message_id = %self.message_id(), "the client has its answer already; this one is dropped");
+            self.end_with(first);
+        }
+    }
+
     /// Whether fault handlers of the flow that this is a branch of have run for it, and not only those inside of the branch.
     pub fn ran_handlers_of(&self, flow: &Context) -> bool {
         self.handlers.len() < flow.handlers.len()

@@ -165,7 +165,10 @@ async fn flow(
     }
     receipt.note(&context);
     let answer = match ending {
-        Ending::Respond => Some(context),
+        Ending::Respond => {
+            context.keep_first_answer();
+            Some(context)
+        }
         Ending::Nothing | Ending::Detach(_) => match context.awaited.take() {
             None => None,
             Some(Awaited { answer, voice }) => {

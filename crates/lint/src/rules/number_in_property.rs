@@ -15,7 +15,7 @@ pub const RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: "A property with a computed number is compared with a text that fits only one way to write numbers: `2` here, `2.0` in WSO2.",
     reason: "A number that an XPath has computed is `2` here and `2.0` in WSO2. A pattern or a text that fits only one of them decides in another way than there.
-Reported are properties that every `property` of their name sets to such a number. (Sources that are numbers themselves are `number-form`.)
+Reported are properties that every `property` of their name sets to such a number, or to a fixed text that does not fit (`value=\"0\"` of a counter). (Sources that are numbers themselves are `number-form`.)
 
 `string(count(//item))` is `2` in both. `java_numbers = true` in busbar.toml writes numbers as WSO2 does.",
     example: r#"<sequence name="Route">
@@ -51,21 +51,21 @@ fn check(look: &mut Look<'_>) {
     for step in steps.into_iter().filter(|_| !computed.is_empty()) {
         for xpath in xpaths::of(&look.language, step) {
             if &*xpath.attribute.name.local == "source"
-                && let Some(set) = property(&xpath.expression).and_then(|name| computed.get(name))
+                && let Some(computed) = property(&xpath.expression).and_then(|name| computed.get(name))
             {
                 found.extend(patterns(step).into_iter().filter_map(|pattern| {
                     let compiled = Pattern::compile(&pattern.value).ok()?;
                     let fits = |text: &str| compiled.matches(text) == Ok(true);
-                    unlike(fits, java, pattern.value_span, *set)
+                    computed.unlike(fits, java, pattern.value_span)
                 }));
             }
             xpaths::walk(&xpath.expression, &mut |part| {
                 if let ExprKind::Binary(BinaryOp::Equal | BinaryOp::NotEqual, left, right) = &part.kind {
                     for (side, other) in [(left, right), (right, left)] {
                         if let ExprKind::Literal(text) = &side.kind
-                            && let Some(set) = property(other).and_then(|name| computed.get(name))
+                            && let Some(computed) = property(other).and_then(|name| computed.get(name))
                         {
-                            found.extend(unlike(|form| form == text, java, xpath.place(side.span), *set));
+                            found.extend(computed.unlike(|form| form == text, java, xpath.place(side.span)));
                         }
                     }
                 }
@@ -75,31 +75,53 @@ fn check(look: &mut Look<'_>) {
     found.into_iter().for_each(|finding| look.report(finding));
 }
 
-/// The finding about what fits only one of the two forms.
-fn unlike(fits: impl Fn(&str) -> bool, java: bool, place: Span, set: Span) -> Option<Finding> {
-    let (message, label, help) = match NumberForm::of(fits, java)? {
-        NumberForm::Never => (
-            "the number in this property is `2` here and `2.0` in WSO2: this never fits",
-            "fits numbers as WSO2 writes them",
-            "write it without `.0`, or set java_numbers = true in busbar.toml",
-        ),
-        NumberForm::HereOnly => (
-            "the number in this property is `2` here and `2.0` in WSO2: this fits here only",
-            "fits whole numbers without a point",
-            "string(…) around what the property is set to means the same in both",
-        ),
-        NumberForm::NeverAsDouble => (
-            "with java_numbers the number in this property is `2.0`: this never fits",
-            "fits whole numbers without a point",
-            "write it with `.0`, or put string(…) around what the property is set to",
-        ),
-    };
-    Some(Finding::new(message, place, label).and(set, "the number is computed here").help(help))
+/// What a property is set to that is a number somewhere.
+struct Computed<'e> {
+    /// Where it is set to a computed number.
+    number: Span,
+    /// The fixed texts that it is set to as well.
+    texts: Vec<&'e str>,
 }
 
-/// The properties of default scope that are numbers wherever they are set, with a place where they are.
-fn computed<'e>(steps: &[&'e Element]) -> HashMap<&'e str, Span> {
-    let mut all: HashMap<&str, Option<Span>> = HashMap::new();
+impl Computed<'_> {
+    /// The finding about what fits only one of the two forms.
+    fn unlike(&self, fits: impl Fn(&str) -> bool, java: bool, place: Span) -> Option<Finding> {
+        // It may be there for that text.
+        if self.texts.iter().any(|text| fits(text)) {
+            return None;
+        }
+        let (message, label, help) = match NumberForm::of(fits, java)? {
+            NumberForm::Never => (
+                "the number in this property is `2` here and `2.0` in WSO2: this never fits",
+                "fits numbers as WSO2 writes them",
+                "write it without `.0`, or set java_numbers = true in busbar.toml",
+            ),
+            NumberForm::HereOnly => (
+                "the number in this property is `2` here and `2.0` in WSO2: this fits here only",
+                "fits whole numbers without a point",
+                "string(…) around what the property is set to means the same in both",
+            ),
+            NumberForm::NeverAsDouble => (
+                "with java_numbers the number in this property is `2.0`: this never fits",
+                "fits whole numbers without a point",
+                "write it with `.0`, or put string(…) around what the property is set to",
+            ),
+        };
+        let set = "the number is computed here";
+        Some(Finding::new(message, place, label).and(self.number, set).help(help))
+    }
+}
+
+/// What a `property` sets.
+enum Set<'e> {
+    Number(Span),
+    Text(&'e str),
+    Other,
+}
+
+/// The properties of default scope that are numbers or fixed texts wherever they are set, and a number somewhere.
+fn computed<'e>(steps: &[&'e Element]) -> HashMap<&'e str, Computed<'e>> {
+    let mut all: HashMap<&str, Vec<Set<'e>>> = HashMap::new();
     let groups = steps.iter().filter(|step| step.is("propertyGroup"));
     let grouped = groups.flat_map(|group| group.children_named("property"));
     for step in steps.iter().copied().filter(|step| step.is("property")).chain(grouped) {
@@ -107,16 +129,43 @@ fn computed<'e>(steps: &[&'e Element]) -> HashMap<&'e str, Span> {
         if !is_default || step.attr("action").is_some_and(|action| action.trim() == "remove") {
             continue;
         }
-        let Some(name) = step.attr("name") else { continue };
-        let is_text = step.attr("type").is_none_or(|kind| kind.trim().eq_ignore_ascii_case("string"));
-        let number = step.attribute("expression").filter(|_| is_text && step.attr("value").is_none());
-        let number = number.filter(|attribute| {
-            xpath::parse(attribute.value.trim(), xpath::Version::V1).is_ok_and(|parsed| is_number(&parsed))
-        });
-        let set = number.map(|attribute| attribute.value_span);
-        all.entry(name.trim()).and_modify(|before| *before = before.and(set)).or_insert(set);
+        if let Some(name) = step.attr("name") {
+            all.entry(name.trim()).or_default().push(set(step));
+        }
     }
-    all.into_iter().filter_map(|(name, set)| Some((name, set?))).collect()
+    let computed = all.into_iter().filter_map(|(name, sets)| {
+        let (mut number, mut texts) = (None, Vec::new());
+        for set in sets {
+            match set {
+                Set::Number(place) => number = number.or(Some(place)),
+                Set::Text(text) => texts.push(text),
+                Set::Other => return None,
+            }
+        }
+        Some((name, Computed { number: number?, texts }))
+    });
+    computed.collect()
+}
+
+/// What a `property` sets its property to.
+fn set(step: &Element) -> Set<'_> {
+    let kind = step.attr("type").unwrap_or("string").trim();
+    let is = |name: &&str| kind.eq_ignore_ascii_case(name);
+    if let Some(text) = step.attr("value") {
+        return match ["string", "integer", "long", "short"].iter().any(is) {
+            true => Set::Text(text),
+            false => Set::Other,
+        };
+    }
+    match step.attribute("expression").filter(|_| is(&"string")) {
+        Some(attribute)
+            if xpath::parse(attribute.value.trim(), xpath::Version::V1)
+                .is_ok_and(|parsed| is_number(&parsed)) =>
+        {
+            Set::Number(attribute.value_span)
+        }
+        _ => Set::Other,
+    }
 }
 
 /// Whether an XPath gives a number.
