@@ -57,6 +57,7 @@ impl Document {
         let last_before = self.last_child(parent);
         let own_source = self.source.is_empty();
         let was_unordered = self.unordered;
+        let alone = before == 1 && parent == Document::ROOT;
         self.note_append(parent);
         if own_source {
             self.source = text.clone();
@@ -72,6 +73,7 @@ impl Document {
         parser.finish();
         match result {
             Ok(root) => {
+                self.as_read = alone;
                 if options.positions && own_source {
                     self.lines.clear();
                     self.lines.push(0);

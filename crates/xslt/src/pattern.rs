@@ -269,7 +269,7 @@ impl Alternative {
             let mut predicates = Vec::new();
             let current = step.predicates.iter().any(asks_for_current);
             for predicate in &step.predicates {
-                let expr = Expr::compile_tree(
+                let mut expr = Expr::compile_tree(
                     source,
                     predicate.clone(),
                     cx.dialect.version(),
@@ -280,6 +280,16 @@ impl Alternative {
                     cx.dialect,
                 )
                 .map_err(|error| crate::expr::explain(source, &error))?;
+                if let Expr::XPath(xpath) = &mut expr {
+                    // (Most patterns have no local variables.)
+                    xpath.specialize(&mut crate::compile::SimpleScope {
+                        locals: &[],
+                        symbols: cx.symbols,
+                        scope: cx.scope,
+                        names: &mut *cx.names,
+                        default: cx.dialect.namespace,
+                    });
+                }
                 predicates.push(Predicate {
                     expr,
                     positional: is_positional(predicate),

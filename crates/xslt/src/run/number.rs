@@ -184,11 +184,14 @@ impl Engine<'_> {
         }
         let mut numbers = Vec::new();
         let mut current = Some(node.id);
+        // From 2.0 on, what is counted lies within a node that `from` matches.
+        let mut within = number.from.is_none() || !number.version2;
+        let is_enough = |numbers: &[usize]| number.level == Level::Single && !numbers.is_empty();
         while let Some(id) = current {
             if !number.version2 && id != node.id && begins(id)? {
                 break;
             }
-            if counts(id)? {
+            if !is_enough(&numbers) && counts(id)? {
                 let mut place = 0;
                 let mut sibling = Some(id);
                 let parent_key = key(doc.parent(id).unwrap_or(Document::ROOT));
@@ -212,10 +215,17 @@ impl Engine<'_> {
                     break;
                 }
             }
-            if number.version2 && (begins(id)? || number.level == Level::Single && !numbers.is_empty()) {
-                break;
+            if number.version2 {
+                let begins = begins(id)?;
+                within |= begins;
+                if begins || within && is_enough(&numbers) {
+                    break;
+                }
             }
             current = doc.parent(id);
+        }
+        if !within {
+            numbers.clear();
         }
         numbers.reverse();
         Ok(numbers)
