@@ -57,7 +57,6 @@ impl Document {
         let last_before = self.last_child(parent);
         let own_source = self.source.is_empty();
         let was_unordered = self.unordered;
-        let alone = before == 1 && parent == Document::ROOT;
         self.note_append(parent);
         if own_source {
             self.source = text.clone();
@@ -73,7 +72,7 @@ impl Document {
         parser.finish();
         match result {
             Ok(root) => {
-                self.as_read = alone;
+                self.as_read = before == 1 && parent == Document::ROOT;
                 if options.positions && own_source {
                     self.lines.clear();
                     self.lines.push(0);

@@ -270,6 +270,8 @@ fn serialized() {
         serialize((//@*)[1], map { 'method': 'json' }) ==> !SENR0001
         serialize(parse-xml('<a b="é">€</a>'), map { 'encoding': 'US-ASCII' }) ==> string:<a b="&#233;">&#8364;</a>
         serialize('é', map { 'method': 'text', 'encoding': 'US-ASCII' }) ==> !SERE0008
+        serialize(parse-xml('<a b="é">€</a>'), map { 'encoding': 'ISO-8859-1' }) ==> string:<a b="é">&#8364;</a>
+        serialize('é𝄞', map { 'method': 'json', 'encoding': 'ISO-8859-1' }) ==> string:"é\uD834\uDD1E"
         serialize(['é😀'], map { 'method': 'json', 'encoding': 'US-ASCII' }) ==> string:["\u00E9\uD83D\uDE00"]
         serialize(parse-xml('<a/>')) ==> string:<a/>
         serialize(parse-xml('<a/>'), ()) ==> string:<a/>

@@ -160,6 +160,12 @@ impl Pattern {
                     && name.prefix.is_empty()
                 {
                     match name.local.as_str() {
+                        "current-merge-group" => {
+                            wrong = Some("XTSE3470: current-merge-group() is not for patterns");
+                        }
+                        "current-merge-key" => {
+                            wrong = Some("XTSE3500: current-merge-key() is not for patterns");
+                        }
                         "current-group" => wrong = Some("XTSE1060: current-group() is not for patterns"),
                         "current-grouping-key" => {
                             wrong = Some("XTSE1070: current-grouping-key() is not for patterns");

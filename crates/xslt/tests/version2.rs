@@ -824,9 +824,9 @@ fn details() {
         of(&format!("<xsl:for-each select='$d//s'>[<xsl:number {how} count='*'/>]</xsl:for-each>"))
     };
     let cases = [
-        // What is counted lies within a node that `from` matches.
+        // At a single level, what is counted lies within a node that `from` matches.
         (numbered("from='c'"), "[1][2][]"),
-        (numbered("level='multiple' from='c'"), "[1.1][1.2][]"),
+        (numbered("level='multiple' from='c'"), "[1.1][1.2][2.1]"),
         (numbered("level='multiple' from='s'"), "[1][2][1]"),
         (numbered("from='nothing'"), "[][][]"),
         (numbered(""), "[1][2][1]"),
@@ -846,6 +846,8 @@ fn details() {
             "112",
         ),
         (of("<xsl:analyze-string select='1' regex='a' flags='j'/>"), "!XTDE1145"),
+        (of("<xsl:number count='s[current-merge-group()]'/>"), "!XTSE3470"),
+        (of("<xsl:number count='s[current-merge-key()]'/>"), "!XTSE3500"),
         (of("<xsl:number value='0, 1' format='1;01' ordinal='yes'/>"), "0th;01st"),
     ];
     check(&cases.iter().map(|(body, expected)| (body.as_str(), *expected)).collect::<Vec<_>>());

@@ -4,7 +4,7 @@ use super::host::{self, ExprHost};
 use super::simple::SimpleValue;
 use super::{Engine, Focus, Frame, Res};
 use crate::error::XsltError;
-use crate::expr::{Expr, XPath};
+use crate::expr::Expr;
 use crate::model::Place;
 use crate::model::{Avt, AvtPart};
 use std::borrow::Cow;

@@ -184,9 +184,11 @@ impl Engine<'_> {
         }
         let mut numbers = Vec::new();
         let mut current = Some(node.id);
-        // From 2.0 on, what is counted lies within a node that `from` matches.
-        let mut within = number.from.is_none() || !number.version2;
-        let is_enough = |numbers: &[usize]| number.level == Level::Single && !numbers.is_empty();
+        // From 2.0 on, a single node that is counted lies within a node that `from` matches. (For several levels the suite of the W3C
+        // and Saxon count without such a node.)
+        let is_single = number.level == Level::Single;
+        let mut within = number.from.is_none() || !number.version2 || !is_single;
+        let is_enough = |numbers: &[usize]| is_single && !numbers.is_empty();
         while let Some(id) = current {
             if !number.version2 && id != node.id && begins(id)? {
                 break;

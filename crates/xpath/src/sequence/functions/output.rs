@@ -22,8 +22,8 @@ pub(super) struct Params {
     options: WriteOptions,
     item_separator: Option<String>,
     allow_duplicates: bool,
-    /// The encoding has only ASCII: other characters are referred to.
-    ascii: bool,
+    /// The last character of the encoding, if it is ASCII or ISO-8859-1: those behind it are referred to.
+    last: Option<char>,
 }
 
 impl Default for Params {
@@ -39,7 +39,7 @@ impl Default for Params {
             },
             item_separator: None,
             allow_duplicates: false,
-            ascii: false,
+            last: None,
         }
     }
 }
@@ -250,9 +250,9 @@ impl Params {
         if self.options.method == xml::Method::Html && self.options.version == "1.0" {
             "4.0".clone_into(&mut self.options.version);
         }
-        // A string has no encoding; that of ASCII decides which characters are in it.
-        self.ascii = self.options.encoding.as_deref().is_some_and(is_ascii);
-        if !self.ascii {
+        // A string has no encoding; a small one decides which characters are in it.
+        self.last = self.options.encoding.as_deref().and_then(last_character);
+        if self.last.is_none() {
             self.options.encoding = None;
         }
         self.options.byte_order_mark = false;
@@ -266,7 +266,10 @@ pub(super) fn written(c: &Call<'_, '_>, value: &Value, params: &Params) -> Resul
         "json" => {
             let mut out = String::new();
             json(c, value, params, 0, &mut out)?;
-            Ok(if params.ascii { json_in_ascii(&out) } else { out })
+            Ok(match params.last {
+                Some(last) => json_up_to(last, &out),
+                None => out,
+            })
         }
         "adaptive" => {
             let separator = params.item_separator.as_deref().unwrap_or("\n");
@@ -290,7 +293,7 @@ fn node_text(c: &Call<'_, '_>, node: Node, options: &WriteOptions) -> Result<Str
     bytes_written(c, doc, node.id, options)
 }
 
-/// The text of a node. Its encoding is UTF-8 or ASCII.
+/// The text of a node. Its encoding is UTF-8, or has one byte for each of the first characters.
 fn bytes_written(
     c: &Call<'_, '_>,
     doc: &Document,
@@ -309,20 +312,27 @@ fn bytes_written(
         let message = error.to_string();
         c.fail(code, message.split_once(": ").map_or(message.as_str(), |(_, why)| why))
     })?;
-    Ok(String::from_utf8_lossy(&out).into_owned())
+    Ok(match options.encoding {
+        Some(_) => out.into_iter().map(char::from).collect(),
+        None => String::from_utf8_lossy(&out).into_owned(),
+    })
 }
 
-/// Whether a label is one of ASCII.
-fn is_ascii(label: &str) -> bool {
-    ["us-ascii", "ascii"].iter().any(|name| label.trim().eq_ignore_ascii_case(name))
+/// The last character of an encoding of one byte for each, by its label.
+fn last_character(label: &str) -> Option<char> {
+    match label.trim().to_ascii_lowercase().as_str() {
+        "us-ascii" | "ascii" => Some('\u{7F}'),
+        "iso-8859-1" | "latin1" => Some('\u{FF}'),
+        _ => None,
+    }
 }
 
-/// JSON with escapes for characters beyond ASCII, which are in strings only.
-fn json_in_ascii(json: &str) -> String {
+/// JSON with escapes for the characters behind `last`, which are in strings only.
+fn json_up_to(last: char, json: &str) -> String {
     let mut out = String::with_capacity(json.len() + 16);
     let mut units = [0; 2];
     for c in json.chars() {
-        if c.is_ascii() {
+        if c <= last {
             out.push(c);
             continue;
         }
