@@ -59,6 +59,7 @@ body and its content type: `application/json`, `application/xml`, for CSV `text/
 it becomes the whole message. With `target=\"variable\"` it becomes a variable, and the message stays.
 
 `xsltStyleSheet` runs instead of the mapping if input and result are XML in the body, unless the editor has marked it as `notXSLTCompatible`.
+`xsl:evaluate` (3.0) is off in it: only [xslt](xslt.md) can allow it.
 
 A mapping is compiled when the configuration loads; with dynamic keys when it is first used, and again when its entries have
 changed. A long mapping runs on a compute thread; time, memory and stack are limited as for [scripts](../settings.md#limits).",

@@ -41,7 +41,8 @@ before the first bytes of the result (about 32 KB of it, or all) runs the fault 
 that the result goes to, so that it never looks whole. At most 64 bodies are streamed at a time, others are received first.
 
 Stylesheets are compiled when the configuration loads; those of a key that an expression gives when they are first used.
-Include, import and `document()` find a `resource` by its location, or an entry or registry resource by its key, and nothing else.",
+Include, import and `document()` find a `resource` by its location, or an entry or registry resource by its key, and nothing else.
+`xsl:evaluate` (3.0) is off here: only [xslt](xslt.md) can allow it.",
     inside: &[RESOURCE],
     needs: &[
         (

@@ -55,6 +55,7 @@ impl<'a> Builder<'a> {
             }
             *last = id;
         }
+        self.doc.as_read = false;
         self.doc.nodes.push(node);
         self.in_text = false;
         self.in_tag = false;

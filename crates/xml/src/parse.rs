@@ -72,6 +72,7 @@ impl Document {
         parser.finish();
         match result {
             Ok(root) => {
+                self.as_read = before == 1 && parent == Document::ROOT;
                 if options.positions && own_source {
                     self.lines.clear();
                     self.lines.push(0);

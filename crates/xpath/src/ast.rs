@@ -374,7 +374,7 @@ pub enum BinaryOp {
 
 impl BinaryOp {
     /// The operator with the same result for exchanged operands (comparisons only).
-    pub(crate) fn mirrored(self) -> BinaryOp {
+    pub fn mirrored(self) -> BinaryOp {
         match self {
             BinaryOp::Less => BinaryOp::Greater,
             BinaryOp::LessOrEqual => BinaryOp::GreaterOrEqual,

@@ -1,6 +1,7 @@
 //! What the embedder provides when an expression is evaluated: the context and the host behind it.
 
 use crate::atomic::{Atomic, Moment};
+use crate::sequence::positions::Positions;
 use crate::value::{DocId, Node, Value};
 use std::sync::OnceLock;
 use xml::{Document, NameId};
@@ -119,6 +120,11 @@ pub trait Host {
 
     /// The same host for another thread, in which a deep recursion goes on while this one waits; `None`: it cannot be shared.
     fn shared(&self) -> Option<&(dyn Host + Sync)> {
+        None
+    }
+
+    /// Where the positions that `path()` counts are kept beyond one evaluation: only while the documents do not change.
+    fn positions(&self) -> Option<&Positions> {
         None
     }
 

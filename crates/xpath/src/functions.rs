@@ -87,7 +87,7 @@ pub(crate) fn substring_after<'a>(s: Cow<'a, str>, part: &str) -> Cow<'a, str> {
 }
 
 /// `substring()`: the characters at positions p with `round(from) <= p < round(from) + round(len)`.
-pub(crate) fn substring(s: Cow<'_, str>, from: f64, len: Option<f64>) -> Cow<'_, str> {
+pub fn substring(s: Cow<'_, str>, from: f64, len: Option<f64>) -> Cow<'_, str> {
     let first = round(from);
     let behind = len.map_or(f64::INFINITY, |len| first + round(len));
     // NaN in either bound lets no position pass.
@@ -114,7 +114,7 @@ fn is_space(b: u8) -> bool {
 }
 
 /// `normalize-space()`.
-pub(crate) fn normalize_space(s: Cow<'_, str>) -> Cow<'_, str> {
+pub fn normalize_space(s: Cow<'_, str>) -> Cow<'_, str> {
     let bytes = s.as_bytes();
     let start = bytes.iter().position(|b| !is_space(*b)).unwrap_or(bytes.len());
     let end = bytes.iter().rposition(|b| !is_space(*b)).map_or(start, |i| i + 1);

@@ -36,6 +36,11 @@ mod shared;
 pub mod stream;
 mod value;
 
+/// String functions of the core library, without an expression around them.
+pub mod strings {
+    pub use crate::functions::{normalize_space, substring};
+}
+
 pub use collation::Collation;
 pub use context::{BoundNames, Context, ExtensionName, Host};
 pub use error::{NotStreamable, Raised, Span, XPathError};
@@ -49,6 +54,7 @@ pub use parser::{MAX_DEPTH, MAX_SOURCE, parse};
 pub use parser2::parse_sequence_type;
 pub use paths::node_path;
 pub use sequence::functions::{is_function, is_function_of, takes};
+pub use sequence::positions::Positions;
 pub use sequence::types::SeqType;
 pub use sequence::{MAX_ITEMS, MAX_TURNS};
 pub use shared::Shared;

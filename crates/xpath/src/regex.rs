@@ -26,6 +26,8 @@ pub struct RegexError {
 
 /// Longest pattern in bytes.
 const MAX_PATTERN: usize = 1 << 14;
+/// Most characters of a range whose variants in case are written out.
+const MAX_VARIANTS: usize = 2048;
 /// Deepest nesting of groups.
 const MAX_GROUPS: usize = 100;
 /// Most compiled patterns in the cache of a thread.
@@ -61,6 +63,9 @@ impl Regex {
             rest: pattern,
             out: translated,
             blanks: flags.contains('x'),
+            insensitive: flags.contains('i'),
+            cased: false,
+            expands: false,
             groups: 0,
             open: Vec::new(),
         };
@@ -303,6 +308,12 @@ struct Translator<'p> {
     out: String,
     /// White space in the pattern is ignored.
     blanks: bool,
+    /// Characters match without regard to case (flag `i`); categories and blocks do not (F&O 3.1 section 5.6.2).
+    insensitive: bool,
+    /// A category or block that tells cases apart was met.
+    cased: bool,
+    /// Characters in a class stand for their variants in case as well.
+    expands: bool,
     groups: usize,
     /// Numbers of the open groups (0: a group that does not capture).
     open: Vec<usize>,
@@ -332,7 +343,7 @@ impl Translator<'_> {
                     atom = true;
                 }
                 '[' => {
-                    let class = self.class(0)?;
+                    let class = self.class_by_case()?;
                     self.out.push_str(&class);
                     atom = true;
                 }
@@ -443,8 +454,13 @@ impl Translator<'_> {
             let _ = write!(self.out, "(?:\\{number})");
             return Ok(());
         }
+        self.cased = false;
         let set = self.escaped()?;
-        self.out.push_str(&set);
+        if self.insensitive && self.cased {
+            let _ = write!(self.out, "(?-i:{set})");
+        } else {
+            self.out.push_str(&set);
+        }
         Ok(())
     }
 
@@ -475,6 +491,7 @@ impl Translator<'_> {
                     return Err(RegexError::pattern("`\\p` needs a category in braces"));
                 };
                 self.rest = rest;
+                self.cased |= name.starts_with("Is") || matches!(name, "Lu" | "Ll" | "Lt");
                 property(name, c == 'P')?
             }
             c => {
@@ -483,6 +500,38 @@ impl Translator<'_> {
                 )));
             }
         })
+    }
+
+    /// A character class, after its `[`. With flag `i` and a category that tells cases apart, the engine's own flag is off in it.
+    fn class_by_case(&mut self) -> Result<String, RegexError> {
+        let start = self.rest;
+        self.cased = false;
+        let class = self.class(0)?;
+        if !self.insensitive || !self.cased {
+            return Ok(class);
+        }
+        self.rest = start;
+        self.expands = true;
+        let class = self.class(0);
+        self.expands = false;
+        Ok(format!("(?-i:{})", class?))
+    }
+
+    /// Adds what matches characters from `first` to `last` in another case.
+    fn push_variants(&self, first: char, last: char, out: &mut String) {
+        if !self.expands {
+            return;
+        }
+        for c in (first..=last).take(MAX_VARIANTS) {
+            let (mut lower, mut upper) = (c.to_lowercase(), c.to_uppercase());
+            for variant in [(lower.next(), lower.next()), (upper.next(), upper.next())] {
+                if let (Some(variant), None) = variant
+                    && variant != c
+                {
+                    out.push_str(&class_char(variant));
+                }
+            }
+        }
     }
 
     /// A character class, after its `[`.
@@ -527,8 +576,12 @@ impl Translator<'_> {
                 self.rest.starts_with('-') && !self.rest.starts_with("-]") && !self.rest.starts_with("-[");
             if !is_range {
                 out.push_str(&first);
+                if c != '\\' {
+                    self.push_variants(c, c, &mut out);
+                }
                 continue;
             }
+            let from = c;
             take(self);
             let c = take(self).ok_or_else(unclosed)?;
             let last = if c == '\\' { self.escaped()? } else { class_char(c) };
@@ -537,6 +590,9 @@ impl Translator<'_> {
                 return Err(RegexError::pattern("a range in a class needs a character at each end"));
             }
             let _ = write!(out, "{first}-{last}");
+            if from != '\\' && c != '\\' {
+                self.push_variants(from, c, &mut out);
+            }
         }
         out.push(']');
         Ok(out)
@@ -636,6 +692,9 @@ mod tests {
             ("abab", "^(ab)\\1$", "", true), ("ab1", "^(ab)1$", "", true), ("a-b", "^[a\\-b]+$", "", true), ("a-b", "^[ab-]+$", "", true),
             ("$", "^\\$$", "", true), ("a#b", "a#b", "", true), ("aaa", "^a{2,3}?$", "", true), ("a", "(?:a)", "", true),
             ("~", "[~]", "", true), ("x", "[^\\d]", "", true), ("]", "[\\]]", "", true),
+            ("a", "\\p{Lu}", "i", false), ("A", "^\\p{Lu}$", "i", true), ("a", "^\\P{Lu}$", "i", true), ("A", "\\p{Ll}", "i", false), ("A", "^\\p{L}$", "i", true),
+            ("k", "\\p{IsLatin-1Supplement}", "i", false), ("Q", "^[\\p{Ll}q-s]$", "i", true), ("T", "[\\p{Ll}q-s]", "i", false), ("t", "[\\p{Lu}Q]", "i", false), ("q", "^[\\p{Lu}Q]$", "i", true),
+            ("Q", "[^\\p{Ll}q]", "i", false), ("T", "^[^\\p{Ll}q]$", "i", true), ("t", "^[\\p{Ll}-[T]]$", "i", false), ("s", "^[\\p{Ll}-[T]]$", "i", true),
             ("a.b", "a.b", "q", true), ("axb", "a.b", "q", false), ("A(B", "a(b", "qi", true),
         ];
         for (text, pattern, flags, expected) in cases {

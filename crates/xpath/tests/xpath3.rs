@@ -249,12 +249,35 @@ fn json() {
         xml-to-json(//a[1]) ==> !FOJS0006
         json-to-xml('{"a": "\\"}', map { 'escape': true() })//@escaped/string() ==> string:true
         xml-to-json(json-to-xml('{"a": "\\n"}', map { 'escape': true() })) ==> string:{"a":"\\n"}
+        json-to-xml('{"a": 1, "a": 2}') ==> <map xmlns="http://www.w3.org/2005/xpath-functions"><number key="a">1</number><number key="a">2</number></map>
+        json-to-xml('{"a": 1, "a": 2}', map { 'duplicates': 'use-first' }) ==> <map xmlns="http://www.w3.org/2005/xpath-functions"><number key="a">1</number></map>
+        xml-to-json(json-to-xml('{"a": 1, "a": 2}')) ==> !FOJS0006
         environment-variable('SHOWN') ==> string:value
         environment-variable('PATH') ==> ()
         "#,
     );
     let deep = format!("parse-json('{}')", "[".repeat(60_000));
     assert_eq!(evaluate(&deep), "!FOJS0001");
+}
+
+#[test]
+fn serialized() {
+    check(
+        r#"
+        serialize((1e0, 1.5e-7, 0e0 div 0, -1e0 div 0, 1e100), map { 'method': 'adaptive', 'item-separator': ' ' }) ==> string:1.0e0 1.5e-7 NaN -INF 1.0e100
+        serialize(('a"', map { 'a': 1 }), map { 'method': 'adaptive', 'item-separator': ' ', 'use-character-maps': map { 'a': '[A]' } }) ==> string:"[A]""" map{"[A]":1}
+        serialize([123456789012e0, 1.5e0, 1e-7, 1e21, -0e0], map { 'method': 'json' }) ==> string:[123456789012,1.5,1.0E-7,1.0E21,-0]
+        serialize((//@*)[1], map { 'method': 'json' }) ==> !SENR0001
+        serialize(parse-xml('<a b="é">€</a>'), map { 'encoding': 'US-ASCII' }) ==> string:<a b="&#233;">&#8364;</a>
+        serialize('é', map { 'method': 'text', 'encoding': 'US-ASCII' }) ==> !SERE0008
+        serialize(parse-xml('<a b="é">€</a>'), map { 'encoding': 'ISO-8859-1' }) ==> string:<a b="é">&#8364;</a>
+        serialize('é𝄞', map { 'method': 'json', 'encoding': 'ISO-8859-1' }) ==> string:"é\uD834\uDD1E"
+        serialize(['é😀'], map { 'method': 'json', 'encoding': 'US-ASCII' }) ==> string:["\u00E9\uD83D\uDE00"]
+        serialize(parse-xml('<a/>')) ==> string:<a/>
+        serialize(parse-xml('<a/>'), ()) ==> string:<a/>
+        serialize(parse-xml('<a/>'), map { 'omit-xml-declaration': false() }) ==> string:<?xml version="1.0" encoding="UTF-8"?><a/>
+        "#,
+    );
 }
 
 /// What has no end, or nests without end, is an error with a sentence.

@@ -1,19 +1,10 @@
-//! Arithmetic expressions of XSLT 1.0: literals, local variables, paths of names, combined by `+ - * div mod`, and one
-//! comparison of two of them, as `$row + 1`, `$n <= $size`, `5 * ($max - sales)`. Recursive loops consist of these, and a general
-//! evaluation costs many times as much as the sum.
+//! Arithmetic expressions of XSLT 1.0: literals, local variables, paths of names, combined by `+ - * div mod`, as `$row + 1` and
+//! `5 * ($max - sales)`. Recursive loops consist of these ([`crate::simple`]).
 //!
-//! Precondition: the expression is XPath 1.0 (from 2.0 on there are integers), its variables are local. The type of a variable's value is known
-//! at run time: where it is not a number or a text, the expression is evaluated in the general way.
+//! Precondition: the expression is XPath 1.0 (from 2.0 on there are integers), its variables are local.
 
 use crate::names::NameStep;
 use xpath::ast::{self, BinaryOp, ExprKind, QName};
-
-/// See the module.
-#[derive(Debug)]
-pub(crate) enum Simple {
-    Number(Arithmetic),
-    Test(BinaryOp, Arithmetic, Arithmetic),
-}
 
 /// A number.
 #[derive(Debug)]
@@ -34,22 +25,7 @@ pub(crate) trait Scope {
     fn path(&mut self, tree: &ast::Expr) -> Option<Box<[NameStep]>>;
 }
 
-impl Simple {
-    /// `None`: it is a more general expression, or one that has a fast path of its own.
-    pub fn of(tree: &ast::Expr, scope: &mut impl Scope) -> Option<Simple> {
-        match &tree.kind {
-            ExprKind::Binary(op, a, b) if is_comparison(*op) => {
-                Some(Simple::Test(*op, Arithmetic::compared(a, scope)?, Arithmetic::compared(b, scope)?))
-            }
-            ExprKind::Number(_) | ExprKind::Binary(..) | ExprKind::Negate(_) => {
-                Some(Simple::Number(Arithmetic::of(tree, scope)?))
-            }
-            _ => None,
-        }
-    }
-}
-
-fn is_comparison(op: BinaryOp) -> bool {
+pub(crate) fn is_comparison(op: BinaryOp) -> bool {
     !matches!(
         op,
         BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Modulo
@@ -57,7 +33,7 @@ fn is_comparison(op: BinaryOp) -> bool {
 }
 
 impl Arithmetic {
-    fn of(tree: &ast::Expr, scope: &mut impl Scope) -> Option<Arithmetic> {
+    pub fn of(tree: &ast::Expr, scope: &mut impl Scope) -> Option<Arithmetic> {
         Some(match &tree.kind {
             ExprKind::Number(number) => Arithmetic::Number(*number),
             ExprKind::Variable(name) => Arithmetic::Local(scope.local(name)?),
@@ -71,7 +47,7 @@ impl Arithmetic {
     }
 
     /// An operand of a comparison.
-    fn compared(tree: &ast::Expr, scope: &mut impl Scope) -> Option<Arithmetic> {
+    pub fn compared(tree: &ast::Expr, scope: &mut impl Scope) -> Option<Arithmetic> {
         match &tree.kind {
             ExprKind::Path(..) => None,
             _ => Arithmetic::of(tree, scope),

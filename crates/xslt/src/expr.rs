@@ -1,12 +1,13 @@
 //! Expressions of the stylesheet: XPath, compiled in the static context of its element.
 
-use crate::arithmetic::Simple;
+use crate::arithmetic;
 use crate::functions::{self, Builtin};
 use crate::model::Scope;
 use crate::names::{Name, NameStep, Names};
+use crate::simple::Simple;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use xml::{Document, NodeId};
+use xml::{Document, NodeId, NodeKind};
 use xpath::ast::{self, Axis, ExprKind, NodeTest, Start};
 use xpath::{
     CompileOptions, Expression, Function, FunctionInfo, FunctionLibrary, NamePool, NamespaceResolver,
@@ -42,8 +43,12 @@ pub(crate) struct XPath {
     pub local: Option<u32>,
     /// It is a text in quotes.
     pub literal: Option<std::sync::Arc<str>>,
-    /// Its arithmetic form, if it has one.
+    /// Its simple form, if it has one.
     pub simple: Option<Simple>,
+    /// As a condition it asks for this kind of the context node.
+    pub kind: Option<NodeKind>,
+    /// It is children of these kinds.
+    pub children: Option<Kinds>,
     /// Its text is that of all items, separated by spaces (`xsl:value-of` of XSLT 2.0).
     pub many: bool,
 }
@@ -113,6 +118,46 @@ fn is_all(tree: &ast::Expr) -> bool {
     };
     let [a, b] = parts.as_slice() else { return false };
     matches!((is_attributes(a), is_attributes(b)), (Some(a), Some(b)) if a != b)
+}
+
+/// Kinds of children: one bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kinds(u8);
+
+impl Kinds {
+    const ALL: Kinds = Kinds(u8::MAX);
+
+    fn one(kind: NodeKind) -> Kinds {
+        Kinds(1 << kind as u8)
+    }
+
+    #[inline]
+    pub fn contain(self, kind: NodeKind) -> bool {
+        self.0 & Kinds::one(kind).0 != 0
+    }
+
+    /// Of an expression that is children by their kinds: `node()`, `*`, `* | text()`.
+    fn of_children(tree: &ast::Expr) -> Option<Kinds> {
+        match &tree.kind {
+            ExprKind::Union(parts) => {
+                parts.iter().try_fold(Kinds(0), |all, part| Some(Kinds(all.0 | Kinds::of_children(part)?.0)))
+            }
+            ExprKind::Path(Start::Context, steps) => match steps.as_slice() {
+                [step] if step.axis == Axis::Child && step.predicates.is_empty() => match &step.test {
+                    NodeTest::Node => Some(Kinds::ALL),
+                    NodeTest::AnyName => Some(Kinds::one(NodeKind::Element)),
+                    NodeTest::Text => Some(Kinds::one(NodeKind::Text)),
+                    NodeTest::Comment => Some(Kinds::one(NodeKind::Comment)),
+                    NodeTest::ProcessingInstruction(None) => {
+                        Some(Kinds::one(NodeKind::ProcessingInstruction))
+                    }
+                    _ => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        }
+    }
 }
 
 /// What functions in an expression need of the static context.
@@ -334,6 +379,20 @@ impl FunctionLibrary for Library<'_> {
     }
 }
 
+impl XPath {
+    /// Finds the ways of evaluation that need no general engine. They resolve names and local variables by `scope`.
+    pub fn specialize(&mut self, scope: &mut impl arithmetic::Scope) {
+        #[cfg(test)]
+        if crate::simple::tests::OFF.get() {
+            return;
+        }
+        self.names = scope.path(&self.tree);
+        self.simple = Simple::of(&self.tree, self.expression.version() == Version::V1, scope);
+        self.kind = Simple::kind_of(&self.tree);
+        self.children = Kinds::of_children(&self.tree);
+    }
+}
+
 impl Expr {
     /// See [`XPath::many`].
     #[inline]
@@ -415,6 +474,8 @@ impl Expr {
                 _ => None,
             },
             simple: None,
+            kind: None,
+            children: None,
             many: false,
             evaluates: calls.evaluates,
             tree,

@@ -30,6 +30,7 @@ mod pattern;
 pub mod resolver;
 mod results;
 mod run;
+mod simple;
 mod stack;
 mod stream;
 mod version2;

@@ -160,6 +160,12 @@ impl Pattern {
                     && name.prefix.is_empty()
                 {
                     match name.local.as_str() {
+                        "current-merge-group" => {
+                            wrong = Some("XTSE3470: current-merge-group() is not for patterns");
+                        }
+                        "current-merge-key" => {
+                            wrong = Some("XTSE3500: current-merge-key() is not for patterns");
+                        }
                         "current-group" => wrong = Some("XTSE1060: current-group() is not for patterns"),
                         "current-grouping-key" => {
                             wrong = Some("XTSE1070: current-grouping-key() is not for patterns");
@@ -269,7 +275,7 @@ impl Alternative {
             let mut predicates = Vec::new();
             let current = step.predicates.iter().any(asks_for_current);
             for predicate in &step.predicates {
-                let expr = Expr::compile_tree(
+                let mut expr = Expr::compile_tree(
                     source,
                     predicate.clone(),
                     cx.dialect.version(),
@@ -280,6 +286,16 @@ impl Alternative {
                     cx.dialect,
                 )
                 .map_err(|error| crate::expr::explain(source, &error))?;
+                if let Expr::XPath(xpath) = &mut expr {
+                    // (Most patterns have no local variables.)
+                    xpath.specialize(&mut crate::compile::SimpleScope {
+                        locals: &[],
+                        symbols: cx.symbols,
+                        scope: cx.scope,
+                        names: &mut *cx.names,
+                        default: cx.dialect.namespace,
+                    });
+                }
                 predicates.push(Predicate {
                     expr,
                     positional: is_positional(predicate),

@@ -151,7 +151,7 @@ fn nesting_of_a_stylesheet() {
     let nested = |begin: &str, end: &str, count: usize| {
         format!(r#"<xsl:template match="/">{}{}</xsl:template>"#, begin.repeat(count), end.repeat(count))
     };
-    let deep = "elements are nested too deeply (limit 1000)";
+    let deep = "XPDY0130: elements are nested too deeply (limit 1000)";
     for (begin, end) in [
         (r#"<xsl:for-each-group select="1" group-by=".">"#, "</xsl:for-each-group>"),
         ("<a>", "</a>"),

@@ -170,6 +170,8 @@ pub struct Document {
     pub(crate) holes: bool,
     /// The index of each node in document order; built on first use in an unordered document.
     pub(crate) order: OnceLock<Vec<u32>>,
+    /// All nodes are of one document that was read: nothing was added or renamed since.
+    pub(crate) as_read: bool,
 }
 
 impl Default for Document {
@@ -200,6 +202,7 @@ impl Document {
             unordered: false,
             holes: false,
             order: OnceLock::new(),
+            as_read: false,
         }
     }
 
@@ -241,6 +244,7 @@ impl Document {
         self.unordered = false;
         self.holes = false;
         self.order = OnceLock::new();
+        self.as_read = false;
     }
 
     /// The number of nodes, detached ones included: ids are below it.
@@ -404,6 +408,12 @@ impl Document {
         self.ns.is_empty()
     }
 
+    /// Whether its elements are those of a document that was read: what is in a namespace has a declaration.
+    #[inline]
+    pub fn is_as_read(&self) -> bool {
+        self.as_read
+    }
+
     /// The local name of `name`.
     pub fn name_local(&self, name: NameId) -> &str {
         self.names.local_of(name.0)
@@ -485,6 +495,9 @@ impl Document {
 
     /// Calls `f` with the same, without allocation for the usual few.
     pub fn each_in_scope_namespace<'d>(&'d self, n: NodeId, f: &mut impl FnMut(&'d str, &'d str)) {
+        if self.as_read && self.ns.is_empty() {
+            return;
+        }
         let mut seen = [NO_PREFIX; 8];
         let mut count = 0;
         let mut at = Some(n);

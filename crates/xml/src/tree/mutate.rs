@@ -7,6 +7,7 @@ use crate::names::{NO_PREFIX, NO_URI, NameId, PrefixId, UriId};
 impl Document {
     pub(crate) fn add(&mut self, node: Node) -> NodeId {
         // 4 Gi nodes take 128 GiB: the parser's limit and the memory end before.
+        self.as_read = false;
         self.nodes.push(node);
         NodeId(self.nodes.len() as u32 - 1)
     }

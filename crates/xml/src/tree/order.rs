@@ -60,6 +60,7 @@ impl Document {
     #[inline]
     pub(crate) fn touch(&mut self) {
         self.extents.clear();
+        self.as_read = false;
         if self.unordered && self.order.get().is_some() {
             self.order = std::sync::OnceLock::new();
         }

@@ -296,3 +296,32 @@ fn text_is_written_in_its_place() {
     doc.append_text(b, "y");
     assert_eq!(show(&doc), "<a><b>x&lt;y</b></a>");
 }
+
+/// What is known of a document that was read does not hold any more when something is added or renamed.
+#[test]
+fn as_read() {
+    let namespaces = |doc: &Document| {
+        let mut found = Vec::new();
+        let root = doc.document_element().unwrap();
+        doc.each_in_scope_namespace(root, &mut |prefix, uri| found.push(format!("{prefix}={uri}")));
+        found.join(" ")
+    };
+    let doc = parse("<a xml:lang='en'><b/></a>");
+    assert!(doc.is_as_read() && namespaces(&doc).is_empty());
+    let doc = parse("<a xmlns:p='u'><p:b/></a>");
+    assert!(doc.is_as_read() && namespaces(&doc) == "p=u");
+    let mut doc = parse("<a><b/></a>");
+    let root = doc.document_element().unwrap();
+    doc.rename(root, "p", "u", "a");
+    assert!(!doc.is_as_read() && namespaces(&doc) == "p=u");
+    let mut doc = parse("<a/>");
+    let root = doc.document_element().unwrap();
+    doc.append_element(root, "p", "u", "b");
+    assert!(!doc.is_as_read());
+    doc.clear();
+    doc.parse_into(Document::ROOT, "<c/>", &crate::ParseOptions::default()).unwrap();
+    assert!(doc.is_as_read());
+    let root = doc.document_element().unwrap();
+    doc.parse_into(root, "<d/>", &crate::ParseOptions::default()).unwrap();
+    assert!(!doc.is_as_read());
+}

@@ -7,6 +7,7 @@
 //!
 //! The general evaluation ([`Eval::run`](super::Eval)) gives the same nodes in the same order; the tests compare both.
 
+use super::nodes::reserve;
 use super::{Eval, Fault, Frame, Walk, spend};
 use crate::ast::Axis;
 use crate::compile::is_positional;
@@ -201,6 +202,7 @@ impl<'a> Eval<'a> {
         for n in doc.children(at.node.id) {
             last = n;
             if tests.iter().any(|test| test.passes(doc, n)) {
+                reserve(out);
                 out.push(at.node.at(n));
             }
         }

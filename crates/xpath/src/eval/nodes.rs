@@ -18,6 +18,7 @@ impl<'a> Eval<'a> {
         match op {
             Op::Path(p) if let Some((doc, node)) = self.direct(p, at)? => {
                 self.walk(doc, node.doc, &p.steps, node.id, &mut |n| {
+                    reserve(&mut out);
                     out.push(node.at(n));
                     Ok(true)
                 })?;
@@ -25,6 +26,7 @@ impl<'a> Eval<'a> {
             }
             Op::Path(p) => {
                 let shape = self.each_in_path(p, at, &mut |n| {
+                    reserve(&mut out);
                     out.push(n);
                     Ok(true)
                 })?;
@@ -264,8 +266,19 @@ impl<'a> Eval<'a> {
                 };
             }
         };
-        self.run(p, &[start], f)?;
+        if !self.leads_nowhere(p, start)? {
+            self.run(p, &[start], f)?;
+        }
         Ok(p.from_one)
+    }
+
+    /// Whether a path begins with children, and its start has none.
+    fn leads_nowhere(&self, p: &Path, start: Node) -> Result<bool, Fault> {
+        let begins_with_children = p.steps.first().is_some_and(|step| step.axis == Axis::Child);
+        if !begins_with_children || start.is_namespace() || start.doc == DocId::ATOMIC {
+            return Ok(false);
+        }
+        Ok(self.doc(start.doc)?.first_child(start.id).is_none())
     }
 
     /// Whether a path consists only of positions on what may be a single value ([`Host::paths_from_values`]).
@@ -639,6 +652,14 @@ fn is_free(op: &Op) -> bool {
             _ => false,
         },
         _ => false,
+    }
+}
+
+/// Makes room for one more node: at once for as many as most lists have.
+#[inline]
+pub(super) fn reserve(nodes: &mut Vec<Node>) {
+    if nodes.capacity() == 0 {
+        nodes.reserve(16);
     }
 }
 

@@ -1,39 +1,49 @@
 //! `format-integer()` (F&O 3.1 section 4.6).
 
-use super::numbering::{NumberFormat, format_list};
+use super::numbering::{NumberFormat, format_list, is_first};
 
-/// Formats an integer by a picture. Errors: the error in the picture (FODF1310).
-pub fn format(number: i64, picture: &str) -> Result<String, String> {
+/// Formats an integer (as text) by a picture. Errors: the error in the picture (FODF1310).
+pub fn format(number: &str, picture: &str) -> Result<String, String> {
     let (primary, modifier) = picture.rsplit_once(';').unwrap_or((picture, ""));
     if primary.is_empty() {
         return Err("the picture of an integer is empty".into());
     }
     let ordinal =
         modifier_of(modifier).ok_or_else(|| format!("\";{modifier}\" is not a modifier of a picture"))?;
-    let value = number.unsigned_abs();
-    let text = match digits_picture(primary)? {
-        Some(picture) => {
-            let mut text = picture.write(value);
-            if ordinal {
-                text.push_str(suffix(value));
-            }
-            text
+    let digits = number.trim_start_matches('-');
+    // Beyond 64 bits there are digits only.
+    let value = digits.parse::<u64>().ok();
+    let by_digits = |picture: &Digits| {
+        let mut text = picture.write(digits);
+        if ordinal {
+            text.push_str(suffix(digits));
         }
-        None if matches!(primary, "w" | "W" | "Ww") => {
+        text
+    };
+    let text = match (digits_picture(primary)?, value) {
+        (Some(picture), _) => by_digits(&picture),
+        (None, Some(value)) if matches!(primary, "w" | "W" | "Ww") => {
             let mut text = String::new();
             super::numbering::words(value, primary, ordinal, &mut text);
             text
         }
-        None => {
+        (None, Some(value)) if is_sequence(primary, value) => {
             let how = NumberFormat { format: primary, version2: true, ordinal, grouping: None };
-            let single = primary.chars().count() == 1;
-            // An unknown format: as digits.
-            let is_alphabetic = single && primary.chars().all(char::is_alphabetic) && value > 0;
-            let format = if is_alphabetic { primary } else { "1" };
-            format_list(&[value as f64], &NumberFormat { format, ..how })
+            format_list(&[value as f64], &how)
         }
+        // An unknown format.
+        _ => by_digits(&Digits { zero: '0', least: 1, total: 1, separators: Vec::new(), regular: None }),
     };
-    Ok(if number < 0 { format!("-{text}") } else { text })
+    Ok(if number.starts_with('-') { format!("-{text}") } else { text })
+}
+
+/// Whether a format is the first item of a sequence that can write this value (0: only a few of them).
+fn is_sequence(format: &str, value: u64) -> bool {
+    let mut chars = format.chars();
+    match (chars.next(), chars.next()) {
+        (Some(first), None) => is_first(first) && (value > 0 || !first.is_alphabetic()),
+        _ => false,
+    }
 }
 
 /// Whether it demands ordinals; `None`: it is not a modifier.
@@ -52,12 +62,13 @@ fn modifier_of(modifier: &str) -> Option<bool> {
     rest.is_empty().then_some(ordinal)
 }
 
-fn suffix(n: u64) -> &'static str {
-    match (n % 10, n % 100) {
-        (_, 11..=13) => "th",
-        (1, _) => "st",
-        (2, _) => "nd",
-        (3, _) => "rd",
+fn suffix(digits: &str) -> &'static str {
+    let last = |count: usize| digits.get(digits.len().saturating_sub(count)..).unwrap_or(digits);
+    match (last(1), last(2)) {
+        (_, "11" | "12" | "13") => "th",
+        ("1", _) => "st",
+        ("2", _) => "nd",
+        ("3", _) => "rd",
         _ => "th",
     }
 }
@@ -146,8 +157,8 @@ impl Digits {
         char::from_u32(u32::from(self.zero) + u32::from(ascii.wrapping_sub(b'0'))).unwrap_or('?')
     }
 
-    pub(super) fn write(&self, value: u64) -> String {
-        let digits = format!("{value:0width$}", width = self.least.clamp(1, 1000));
+    pub(super) fn write(&self, digits: &str) -> String {
+        let digits = format!("{digits:0>width$}", width = self.least.clamp(1, 1000));
         let mut out = Vec::new();
         for (at, digit) in digits.bytes().rev().enumerate() {
             let sign = match self.regular {
@@ -170,7 +181,7 @@ mod tests {
     #[test]
     fn formats() {
         for (number, picture, expected) in [
-            (123, "0000", "0123"),
+            (123_i64, "0000", "0123"),
             (123, "w", "one hundred and twenty three"),
             (21, "1;o", "21st"),
             (14, "Ww;o(-e)", "Fourteenth"),
@@ -184,10 +195,23 @@ mod tests {
             (12, "\u{661}", "\u{661}\u{662}"),
             (i64::MAX, "#,##0", "9,223,372,036,854,775,807"),
         ] {
-            assert_eq!(format(number, picture).as_deref(), Ok(expected), "{picture}");
+            assert_eq!(format(&number.to_string(), picture).as_deref(), Ok(expected), "{picture}");
+        }
+        for (number, picture, expected) in [
+            ("123456789012345678901", "1;o", "123456789012345678901st"),
+            ("-123456789012345678912", "#,##0;o", "-123,456,789,012,345,678,912th"),
+            ("123456789012345678901", "w", "123456789012345678901"),
+            ("5", "ア", "オ"),
+            ("100000000000000000", "ア", "イタトオメロノワヲカリ"),
+            ("0", "①", "⓪"),
+            ("0", "ア", "0"),
+            ("0", "#;o", "0th"),
+            ("21", "①", "㉑"),
+        ] {
+            assert_eq!(format(number, picture).as_deref(), Ok(expected), "{number} {picture}");
         }
         for picture in ["", "0#", ",123", "1,", "1,,0", "1;x", "1;o("] {
-            assert!(format(5, picture).is_err(), "{picture}");
+            assert!(format("5", picture).is_err(), "{picture}");
         }
     }
 }

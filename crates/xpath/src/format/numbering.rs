@@ -79,7 +79,14 @@ impl<'a> Pieces<'a> {
 fn format_one(number: f64, token: &str, how: &NumberFormat<'_>, out: &mut String) {
     let rounded = (number + 0.5).floor();
     if how.version2 && rounded == 0.0 && digit_zero(token).is_some() {
-        return decimal(0, token.chars().count(), digit_zero(token).unwrap_or('0'), how.grouping, out);
+        decimal(0, token.chars().count(), digit_zero(token).unwrap_or('0'), how.grouping, out);
+        out.push_str(if how.ordinal { "th" } else { "" });
+        return;
+    }
+    if rounded == 0.0
+        && let Some(zero) = token.chars().next().and_then(|first| enclosed(0, first))
+    {
+        return out.push(zero);
     }
     if !rounded.is_finite() || rounded < 0.5 {
         // Outside of the specification: written as a decimal number.
@@ -115,10 +122,8 @@ fn format_one(number: f64, token: &str, how: &NumberFormat<'_>, out: &mut String
                 });
             }
         }
-        c if single && alphabet(c).is_some() => {
-            let (start, letters) = alphabet(c).unwrap_or(('a', 26));
-            alphabetic(value, start, letters, out);
-        }
+        c if single && let Some(letters) = Letters::from(c) => alphabetic(value, &letters, out),
+        c if single && let Some(sign) = enclosed(value, c) => out.push(sign),
         _ => decimal(value, 1, '0', how.grouping, out),
     }
 }
@@ -224,40 +229,96 @@ fn decimal(value: u64, width: usize, zero: char, grouping: Option<(&str, usize)>
     }
 }
 
-/// First letter and number of letters of the alphabets that can count.
-fn alphabet(first: char) -> Option<(char, u64)> {
-    Some(match first {
-        'a' | 'A' => (first, 26),
-        '\u{3b1}' => (first, 25),
-        '\u{391}' => (first, 25),
-        '\u{430}' | '\u{410}' => (first, 32),
-        '\u{5d0}' => (first, 27),
-        '\u{e01}' => (first, 46),
-        '\u{30a2}' => (first, 1),
-        _ => return None,
-    })
+/// An alphabet that can count.
+enum Letters {
+    /// So many from this one on.
+    Run(char, u64),
+    /// From this alpha on, without the place between rho and sigma: the final sigma, or nothing.
+    Greek(char),
+    Listed(&'static str),
 }
 
-fn alphabetic(mut value: u64, start: char, letters: u64, out: &mut String) {
-    // Bijective numeration: a…z, aa…az, …
-    let mut letters_reversed = Vec::new();
+const HIRAGANA: &str =
+    "あいうえおかきくけこさしすせそたちつてとなにぬねのはひふへほまみむめもやゆよらりるれろわをん";
+const KATAKANA: &str =
+    "アイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワヲン";
+/// In the order of the poem Iroha.
+const HIRAGANA_IROHA: &str =
+    "いろはにほへとちりぬるをわかよたれそつねならむうゐのおくやまけふこえてあさきゆめみしゑひもせす";
+const KATAKANA_IROHA: &str =
+    "イロハニホヘトチリヌルヲワカヨタレソツネナラムウヰノオクヤマケフコエテアサキユメミシヱヒモセス";
+
+impl Letters {
+    /// The alphabet that begins with a letter.
+    fn from(first: char) -> Option<Letters> {
+        Some(match first {
+            'a' | 'A' => Letters::Run(first, 26),
+            '\u{3b1}' | '\u{391}' => Letters::Greek(first),
+            '\u{430}' | '\u{410}' => Letters::Run(first, 32),
+            '\u{5d0}' => Letters::Run(first, 27),
+            '\u{e01}' => Letters::Run(first, 46),
+            'あ' => Letters::Listed(HIRAGANA),
+            'ア' => Letters::Listed(KATAKANA),
+            'い' => Letters::Listed(HIRAGANA_IROHA),
+            'イ' => Letters::Listed(KATAKANA_IROHA),
+            _ => return None,
+        })
+    }
+
+    fn count(&self) -> u64 {
+        match self {
+            Letters::Run(_, count) => *count,
+            Letters::Greek(_) => 24,
+            Letters::Listed(letters) => letters.chars().count() as u64,
+        }
+    }
+
+    /// Letter `offset`, from 0.
+    fn letter(&self, offset: u64) -> char {
+        let from = |first: char, offset: u64| char::from_u32(first as u32 + offset as u32);
+        let letter = match self {
+            Letters::Run(first, _) => from(*first, offset),
+            Letters::Greek(alpha) => from(*alpha, offset + u64::from(offset >= 17)),
+            Letters::Listed(letters) => letters.chars().nth(offset as usize),
+        };
+        letter.unwrap_or('?')
+    }
+}
+
+/// Bijective numeration: a…z, aa…az, …
+fn alphabetic(mut value: u64, letters: &Letters, out: &mut String) {
+    let count = letters.count();
+    let mut reversed = Vec::new();
     while value > 0 {
         value -= 1;
-        let mut offset = (value % letters) as u32;
-        // Greek has gaps: final sigma in lower case, an unassigned code point in upper case.
-        if matches!(start, '\u{3b1}' | '\u{391}') && letters == 25 {
-            offset = (value % 24) as u32;
-            if offset >= 17 {
-                offset += 1;
-            }
-            letters_reversed.push(char::from_u32(start as u32 + offset).unwrap_or('?'));
-            value /= 24;
-            continue;
-        }
-        letters_reversed.push(char::from_u32(start as u32 + offset).unwrap_or('?'));
-        value /= letters;
+        reversed.push(letters.letter(value % count));
+        value /= count;
     }
-    out.extend(letters_reversed.iter().rev());
+    out.extend(reversed.iter().rev());
+}
+
+/// A number in a circle, in parentheses or with a point as one character: `one` is that of 1. `None`: there is none.
+fn enclosed(value: u64, one: char) -> Option<char> {
+    let value = u32::try_from(value).ok()?;
+    let code = match (one, value) {
+        ('①', 0) => 0x24EA,
+        ('①', 1..=20) => 0x2460 + value - 1,
+        ('①', 21..=35) => 0x3251 + value - 21,
+        ('①', 36..=50) => 0x32B1 + value - 36,
+        ('⑴', 1..=20) => 0x2474 + value - 1,
+        ('⒈', 0) => 0x1F100,
+        ('⒈', 1..=20) => 0x2488 + value - 1,
+        ('❶', 0) => 0x24FF,
+        ('❶', 1..=10) => 0x2776 + value - 1,
+        ('❶', 11..=20) => 0x24EB + value - 11,
+        _ => return None,
+    };
+    char::from_u32(code)
+}
+
+/// Whether a character is the first of a sequence that can count, other than digits.
+pub(super) fn is_first(c: char) -> bool {
+    matches!(c, 'i' | 'I') || enclosed(1, c) == Some(c) || Letters::from(c).is_some()
 }
 
 fn roman(value: u64, upper: bool, out: &mut String) {
@@ -409,6 +470,12 @@ mod tests {
             (&[5.0], "", "5"),
             (&[12.0], "\u{661}", "\u{661}\u{662}"),
             (&[0.0], "1", "0"),
+            (&[1.0, 2.0, 46.0, 47.0], "ア-ア", "ア-イ-ン-アア"),
+            (&[1e17], "あ", "いたとおめろのわをかり"),
+            (&[2.0, 48.0], "イ い", "ロ いい"),
+            (&[17.0, 18.0, 25.0], "α.α", "ρ.σ.αα"),
+            (&[0.0, 1.0, 20.0, 35.0, 50.0, 51.0], "①,①", "⓪,①,⑳,㉟,㊿,51"),
+            (&[20.0, 21.0], "(⑴ ⑴)", "(⒇ 21)"),
         ] {
             let how = NumberFormat { format, ..NumberFormat::default() };
             assert_eq!(format_list(numbers, &how), expected, "{numbers:?} {format}");

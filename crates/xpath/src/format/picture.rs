@@ -228,11 +228,7 @@ impl Part {
             point = self.scale as i64;
         }
         round_half_even(&mut digits, &mut point, self.max_fraction);
-        if self.min_exponent > 0 && point > self.scale as i64 && !digits.is_empty() {
-            // Rounding has added a digit.
-            exponent += point - self.scale as i64;
-            point = self.scale as i64;
-        }
+        // (Where rounding adds a digit, the exponent stays: section 4.7.5.)
         let digit = |at: i64| if at < 0 { 0 } else { digits.get(at as usize).copied().unwrap_or(0) };
         let push = |out: &mut String, d: u8| {
             out.push(char::from_u32(u32::from(by.zero_digit) + u32::from(d)).unwrap_or('?'));
@@ -289,6 +285,9 @@ mod tests {
             (Atomic::Integer(-6), "000", "-006"),
             (Atomic::Double(1234.5678), "00.000e0", "12.346e2"),
             (Atomic::Double(0.234), "0.0e0", "2.3e-1"),
+            (Atomic::Double(9.995), "0.0e0", "10.0e0"),
+            (Atomic::Double(999.9999), "00.00e00", "100.00e01"),
+            (Atomic::Double(9.995), "#e0", "1.0e1"),
             (Atomic::Double(0.234), "#.00e0", "0.23e0"),
             (Atomic::Double(0.234), ".00e0", ".23e0"),
             (Atomic::Double(0.0), "#.#", ".0"),

@@ -2,13 +2,13 @@
 
 use super::integer::{digits_picture, zero_of};
 use super::numbering::{self, NumberFormat, SMALL, TENS, ordinal_word};
-use crate::atomic::calendar::{MONTHS, WEEKDAYS};
+use crate::atomic::calendar::{MONTHS, WEEKDAYS, days_in_month};
 use crate::atomic::{Moment, MomentKind};
 
 /// Longest width that a component is padded to.
 const MAX_WIDTH: usize = 1000;
 
-/// How a moment is shown: the arguments of the functions behind the picture. Empty ones count as absent.
+/// How a moment is shown: the arguments of the functions behind the picture. An empty language or place counts as absent.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Manner<'a> {
     /// The language, which is English; another one is replaced by it, and the text says so.
@@ -27,11 +27,11 @@ const CALENDARS: [&str; 28] = [
 
 /// As [`format`], in a manner.
 pub fn format_as(moment: &Moment, picture: &str, manner: &Manner<'_>) -> Result<String, String> {
-    let is_gregorian = match manner.calendar.map(str::trim).filter(|name| !name.is_empty()) {
+    let is_gregorian = match manner.calendar.map(str::trim) {
         None => true,
         Some(name) => {
             let local = name.strip_prefix("Q{}").unwrap_or(name);
-            if !local.contains([':', '}']) && !CALENDARS.contains(&local) {
+            if name.is_empty() || !local.contains([':', '}']) && !CALENDARS.contains(&local) {
                 return Err(format!("XTDE1340: there is no calendar \"{name}\""));
             }
             matches!(local, "AD" | "CE" | "ISO")
@@ -228,7 +228,7 @@ fn component(moment: &Moment, marker: &str, out: &mut String) -> Result<(), Stri
             value %= power;
         }
         digits.least = digits.least.max(least.unwrap_or(0));
-        out.push_str(&digits.write(value.unsigned_abs()));
+        out.push_str(&digits.write(&value.unsigned_abs().to_string()));
         if ordinal {
             out.push_str(suffix(value));
         }
@@ -467,11 +467,21 @@ fn iso_week(moment: &Moment) -> i64 {
     week
 }
 
-/// The week of the month, as weeks begin on Mondays and the first has the first Thursday.
+/// The week of the month. Weeks begin on Mondays, and the first one has the first Thursday; days before it are in the last week of
+/// the month before (XPath and XQuery Functions and Operators 3.1, section 9.8.4.4).
 fn week_of_month(moment: &Moment) -> i64 {
     let first = i64::from(Moment { day: 1, ..*moment }.weekday());
     let shift = if first <= 4 { first - 1 } else { first - 8 };
-    (i64::from(moment.day) - 1 + shift).div_euclid(7) + 1
+    let week = (i64::from(moment.day) - 1 + shift).div_euclid(7) + 1;
+    if week > 0 {
+        return week;
+    }
+    let (month, year) = match (moment.month, moment.year) {
+        (1, 1) => (12, -1),
+        (1, year) => (12, year - 1),
+        (month, year) => (month - 1, year),
+    };
+    week_of_month(&Moment { year, month, day: days_in_month(i64::from(year), month), ..*moment })
 }
 
 #[cfg(test)]
@@ -546,11 +556,14 @@ mod tests {
             (&winter, "[H01]:[m] [Z]", "", "", "nowhere", Ok("10:00 +00:00")),
             (&local, "[H01]:[m]", "", "", "Europe/Berlin", Ok("10:00")),
         ] {
-            let (language, calendar, place) = (Some(language), Some(calendar), Some(place));
+            let calendar = Some(calendar).filter(|calendar| !calendar.is_empty());
+            let (language, place) = (Some(language), Some(place));
             let found = format_as(moment, picture, &Manner { language, calendar, place });
             let found = found.as_deref().map_err(|e| &e[..8]);
             assert_eq!(found, expected, "{picture} {language:?} {calendar:?} {place:?}");
         }
+        let empty = Manner { language: None, calendar: Some(""), place: None };
+        assert!(format_as(&at, "[Y]", &empty).is_err_and(|e| e.starts_with("XTDE1340")));
     }
 
     #[test]
@@ -559,6 +572,19 @@ mod tests {
             [("2005-01-01", 53), ("2005-01-03", 1), ("2007-12-31", 1), ("2008-12-28", 52), ("2009-12-31", 53)]
         {
             assert_eq!(iso_week(&Moment::parse(MomentKind::Date, date).unwrap()), week, "{date}");
+        }
+        for (date, week) in [
+            ("2013-01-29", 5),
+            ("2013-02-01", 5),
+            ("2021-01-03", 5),
+            ("2021-01-04", 1),
+            ("2024-02-29", 5),
+            ("2006-01-30", 5),
+            ("2006-02-02", 1),
+            ("0001-01-01", 1),
+            ("2023-01-01", 5),
+        ] {
+            assert_eq!(week_of_month(&Moment::parse(MomentKind::Date, date).unwrap()), week, "{date}");
         }
     }
 }

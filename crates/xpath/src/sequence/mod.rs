@@ -7,11 +7,11 @@
 mod apply;
 mod compile;
 mod compile3;
-mod counted;
 pub(crate) mod functions;
 mod joined;
 pub(crate) mod operators;
 pub(crate) mod plan;
+pub(crate) mod positions;
 pub(crate) mod types;
 
 use crate::ast::{BinaryOp, Operator};
@@ -21,10 +21,10 @@ use crate::eval::{Eval, Fault, Frame, made, spend};
 use crate::items::Array;
 use crate::plan::{Op, Predicate};
 use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
-use counted::Counted;
 use functions::Call;
 use operators::failed;
 use plan::{Seq, SeqOp};
+use positions::Positions;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -46,7 +46,7 @@ pub(crate) struct State {
     turns: Cell<u64>,
     now: Rc<OnceCell<Moment>>,
     /// The nodes whose position `path()` counted last.
-    pub(crate) counted: Counted,
+    pub(crate) counted: Positions,
 }
 
 impl State {

@@ -581,7 +581,7 @@ impl Compiler<'_> {
     /// The depth guard: all nesting of a stylesheet is compiled through it.
     fn nested(&mut self, node: NodeId, go_on: impl FnOnce(&mut Self) + Send) {
         if self.nesting >= MAX_NESTING {
-            let message = format!("elements are nested too deeply (limit {MAX_NESTING})");
+            let message = format!("XPDY0130: elements are nested too deeply (limit {MAX_NESTING})");
             if self.errors.last().is_none_or(|last| last.message != message) {
                 self.error(node, message);
             }
@@ -644,19 +644,15 @@ impl Compiler<'_> {
         match compiled {
             Ok(mut expr) => {
                 if let Expr::XPath(xpath) = &mut expr {
-                    xpath.names = crate::expr::name_path(&xpath.tree, &scope, &mut self.plan.names, &default);
-                    if xpath.expression.version() == xpath::Version::V1 {
-                        let mut names = std::mem::take(&mut self.plan.names);
-                        let mut numbers = Numbers {
-                            locals: &self.locals[self.depth..],
-                            symbols: &self.symbols,
-                            scope: &scope,
-                            names: &mut names,
-                            default: &default,
-                        };
-                        xpath.simple = crate::arithmetic::Simple::of(&xpath.tree, &mut numbers);
-                        self.plan.names = names;
-                    }
+                    let mut names = std::mem::take(&mut self.plan.names);
+                    xpath.specialize(&mut SimpleScope {
+                        locals: &self.locals[self.depth..],
+                        symbols: &self.symbols,
+                        scope: &scope,
+                        names: &mut names,
+                        default: &default,
+                    });
+                    self.plan.names = names;
                     self.plan.needs_size |= xpath.expression.needs().size || xpath.evaluates;
                 }
                 expr
@@ -776,16 +772,19 @@ fn find_id(doc: &Document, id: &str) -> Option<NodeId> {
     })
 }
 
-/// What [`crate::arithmetic`] needs from the compiler.
-struct Numbers<'a> {
-    locals: &'a [(Name, usize)],
-    symbols: &'a Names,
-    scope: &'a ElementScope<'a>,
-    names: &'a mut Names,
-    default: &'a str,
+/// What [`crate::simple`] needs from the compiler.
+pub(crate) struct SimpleScope<'a> {
+    /// Local variables, innermost last.
+    pub locals: &'a [(Name, usize)],
+    pub symbols: &'a Names,
+    pub scope: &'a ElementScope<'a>,
+    /// The names of paths.
+    pub names: &'a mut Names,
+    /// The namespace of unprefixed element names.
+    pub default: &'a str,
 }
 
-impl crate::arithmetic::Scope for Numbers<'_> {
+impl crate::arithmetic::Scope for SimpleScope<'_> {
     fn local(&self, name: &xpath::ast::QName) -> Option<u32> {
         if !name.prefix.is_empty() {
             return None;

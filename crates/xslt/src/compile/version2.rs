@@ -344,7 +344,8 @@ impl Compiler<'_> {
                         _ => "",
                     };
                     if let Err(error) = xpath::regex::Regex::new(pattern, flags) {
-                        self.error(node, format!("XTDE1140: {}", error.message));
+                        let code = if error.code == "FORX0001" { "XTDE1145" } else { "XTDE1140" };
+                        self.error(node, format!("{code}: {}", error.message));
                     }
                 }
                 let mut elements = doc.children(node).filter(|n| doc.kind(*n) == NodeKind::Element);

@@ -93,7 +93,7 @@ impl Bound {
     /// Whether no element of the document has namespaces in scope.
     #[inline]
     pub fn is_plain(&self, doc: &Document) -> bool {
-        self.plain && doc.declares_nothing()
+        doc.declares_nothing() && (self.plain || doc.is_as_read())
     }
 
     /// The document's number of a name; `None`: it has no such name.

@@ -276,6 +276,8 @@ impl Engine<'_> {
             local: None,
             literal: None,
             simple: None,
+            kind: None,
+            children: None,
             many: false,
         });
         let mut kept = self.evaluated.0.lock().map_err(|_| lost())?;

@@ -1,16 +1,14 @@
-//! Evaluating expressions: paths of names and arithmetic without the engine of XPath, all others with it.
+//! Evaluating expressions: paths of names and [simple](crate::simple) ones without the engine of XPath, all others with it.
 
 use super::host::{self, ExprHost};
-use super::name_path::NamePath;
+use super::simple::SimpleValue;
 use super::{Engine, Focus, Frame, Res};
-use crate::arithmetic::{Arithmetic, Simple};
 use crate::error::XsltError;
-use crate::expr::{Expr, XPath};
+use crate::expr::Expr;
 use crate::model::Place;
 use crate::model::{Avt, AvtPart};
 use std::borrow::Cow;
-use xml::Document;
-use xpath::{Context, DocId, Expression, Node, NodeSet, Value, XPathError};
+use xpath::{Context, DocId, Expression, Node, Value, XPathError};
 
 impl Engine<'_> {
     pub(super) fn value(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<Value> {
@@ -27,6 +25,7 @@ impl Engine<'_> {
             match self.simple(xpath, focus.node, frame) {
                 Some(SimpleValue::Number(number)) => return Ok(Value::Number(number)),
                 Some(SimpleValue::Boolean(boolean)) => return Ok(Value::Boolean(boolean)),
+                Some(SimpleValue::Text(text)) => return Ok(Value::String(text.into())),
                 None => {}
             }
         }
@@ -38,9 +37,13 @@ impl Engine<'_> {
             return Ok(path.first().is_some());
         }
         if let Expr::XPath(xpath) = expr {
+            if let Some(is) = self.is_of_kind(xpath, focus.node) {
+                return Ok(is);
+            }
             match self.simple(xpath, focus.node, frame) {
                 Some(SimpleValue::Number(number)) => return Ok(number != 0.0 && !number.is_nan()),
                 Some(SimpleValue::Boolean(boolean)) => return Ok(boolean),
+                Some(SimpleValue::Text(text)) => return Ok(!text.is_empty()),
                 None => {}
             }
         }
@@ -51,9 +54,27 @@ impl Engine<'_> {
         if let Some(path) = self.name_path(expr, focus.node) {
             let mut nodes = Vec::new();
             path.each(path.node, path.steps, &mut |id| {
+                reserve(&mut nodes);
                 nodes.push(Node::in_document(focus.node.doc, id));
                 false
             });
+            return Ok(nodes);
+        }
+        if let Expr::XPath(xpath) = expr
+            && let Some(kinds) = xpath.children
+            && !focus.node.is_namespace()
+            && let Some(doc) = self.docs.get(focus.node.doc)
+        {
+            let mut nodes = Vec::new();
+            let mut visited = 0;
+            for child in doc.children(focus.node.id) {
+                visited += 1;
+                if kinds.contain(doc.kind(child)) {
+                    reserve(&mut nodes);
+                    nodes.push(Node::in_document(focus.node.doc, child));
+                }
+            }
+            self.spend(visited >> 4)?;
             return Ok(nodes);
         }
         self.with(expr, focus, frame, place, |expression, cx| expression.evaluate_nodes(cx))
@@ -211,92 +232,6 @@ impl Engine<'_> {
         Box::new(XsltError { raised: error.raised.clone(), ..*failed })
     }
 
-    /// The text of an expression that is a local variable or arithmetic, where it is a single value of XSLT 1.0.
-    #[inline]
-    pub(super) fn quick_text<'t>(
-        &'t self,
-        expr: &Expr,
-        node: Node,
-        frame: &'t Frame,
-    ) -> Option<Cow<'t, str>> {
-        let Expr::XPath(xpath) = expr else { return None };
-        if let Some(slot) = xpath.local {
-            return match frame.locals.get(slot as usize)? {
-                Value::String(text) => Some(Cow::Borrowed(text)),
-                Value::NodeSet(nodes) => self.fragment_text(nodes).map(Cow::Borrowed),
-                Value::Number(number) if !self.plan.version2 => Some(xpath::number::format(*number)),
-                _ => None,
-            };
-        }
-        match self.simple(xpath, node, frame)? {
-            SimpleValue::Number(number) => Some(xpath::number::format(number)),
-            SimpleValue::Boolean(_) => None,
-        }
-    }
-
-    /// The number of an arithmetic expression, if its variables are numbers or texts.
-    #[inline]
-    fn simple(&self, xpath: &XPath, node: Node, frame: &Frame) -> Option<SimpleValue> {
-        Some(match xpath.simple.as_ref()? {
-            Simple::Number(number) => SimpleValue::Number(self.arithmetic(number, node, frame)?.0),
-            Simple::Test(op, a, b) => {
-                let (a, b) = (self.arithmetic(a, node, frame)?, self.arithmetic(b, node, frame)?);
-                // Some operators compare two texts as texts.
-                if !a.1 && !b.1 {
-                    return None;
-                }
-                SimpleValue::Boolean(xpath::number::relation(*op, a.0, b.0))
-            }
-        })
-    }
-
-    /// The number, and whether it is one, or a text that was converted.
-    pub(super) fn arithmetic(&self, number: &Arithmetic, node: Node, frame: &Frame) -> Option<(f64, bool)> {
-        Some(match number {
-            Arithmetic::Number(number) => (*number, true),
-            Arithmetic::Local(slot) => match frame.locals.get(*slot as usize)? {
-                Value::Number(number) => (*number, true),
-                Value::String(text) => (xpath::number::parse(text), false),
-                Value::NodeSet(nodes) => (xpath::number::parse(self.fragment_text(nodes)?), false),
-                _ => return None,
-            },
-            Arithmetic::Path(steps) => {
-                if node.is_namespace() {
-                    return None;
-                }
-                let (doc, bound) = (self.docs.get(node.doc)?, self.docs.bound(node.doc)?);
-                (xpath::number::parse(NamePath { doc, bound, node: node.id, steps }.text()?), true)
-            }
-            Arithmetic::Negate(a) => (-self.arithmetic(a, node, frame)?.0, true),
-            Arithmetic::Binary(op, both) => {
-                let (a, b) = (self.arithmetic(&both.0, node, frame)?, self.arithmetic(&both.1, node, frame)?);
-                (xpath::number::arithmetic(*op, a.0, b.0), true)
-            }
-        })
-    }
-
-    /// The expression as a path of names at a node, if it is one and the names of the document are bound.
-    #[inline]
-    pub(super) fn name_path<'x>(&'x self, expr: &'x Expr, node: Node) -> Option<NamePath<'x>> {
-        let Expr::XPath(xpath) = expr else { return None };
-        let steps = xpath.names.as_deref()?;
-        if node.is_namespace() {
-            return None;
-        }
-        let bound = self.docs.bound(node.doc)?;
-        Some(NamePath { doc: self.docs.get(node.doc)?, bound, node: node.id, steps })
-    }
-
-    /// The text of a node-set that is a text fragment.
-    #[inline]
-    fn fragment_text(&self, nodes: &NodeSet) -> Option<&str> {
-        let [node] = nodes.as_slice() else { return None };
-        if node.id != Document::ROOT || node.is_namespace() {
-            return None;
-        }
-        self.docs.text(node.doc)
-    }
-
     /// The items of a value as text, separated by spaces.
     pub(super) fn text_of_items(&self, value: Value, place: Place) -> Res<String> {
         match &value {
@@ -326,8 +261,10 @@ impl Engine<'_> {
     }
 }
 
-/// The value of a [`Simple`].
-enum SimpleValue {
-    Number(f64),
-    Boolean(bool),
+/// Makes room for one more node: at once for as many as most lists have.
+#[inline]
+fn reserve(nodes: &mut Vec<Node>) {
+    if nodes.capacity() == 0 {
+        nodes.reserve(16);
+    }
 }

@@ -13,7 +13,7 @@ use crate::model::Place;
 use std::sync::Mutex;
 use xml::{Builder, Document};
 use xpath::atomic::Moment;
-use xpath::{Context, DocId, ExtensionName, Host, Node, NodeSet, Value};
+use xpath::{Context, DocId, ExtensionName, Host, Node, NodeSet, Positions, Value};
 
 /// The host of one evaluation.
 pub(super) struct ExprHost<'h, 'e> {
@@ -51,6 +51,11 @@ impl Host for DocHost<'_, '_> {
 impl Host for ExprHost<'_, '_> {
     fn shared(&self) -> Option<&(dyn Host + Sync)> {
         Some(self)
+    }
+
+    fn positions(&self) -> Option<&Positions> {
+        // While a document is being read, its nodes change.
+        self.engine.opening.is_none().then_some(&self.engine.positions)
     }
 
     fn variable_by_name(&self, name: &ExtensionName) -> Result<Option<Value>, String> {

@@ -129,12 +129,23 @@ impl Engine<'_> {
             return self.matches_anchor(&alternative.anchor, focus, frame);
         };
         let matches = match at {
-            _ if step.current => self.matches_step_of(step, focus, matched, frame)?,
-            0 => self.matches_step(step, focus, frame)?,
-            _ => self.matches_above(step, focus, frame)?,
+            _ if step.current => self.matches_step_of(step, focus, matched, frame),
+            0 => self.matches_step(step, focus, frame),
+            _ => self.matches_above(step, focus, frame),
         };
-        if !matches {
-            return Ok(false);
+        match matches {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            // An error in a pattern: the node does not match (XSLT 2.0 section 5.5.4). A limit and a cycle stay errors.
+            Err(error)
+                if self.plan.version2
+                    && error.has_code()
+                    && !error.message.starts_with("XTDE0640")
+                    && !self.is_exceeded() =>
+            {
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
         }
         let last = at + 1 == alternative.steps.len();
         if last && matches!(alternative.anchor, Anchor::None) {

@@ -28,6 +28,7 @@ mod options;
 mod out;
 mod results;
 mod sequences;
+mod simple;
 mod sort;
 mod step_values;
 mod stream;
@@ -92,6 +93,8 @@ pub(crate) struct Engine<'e> {
     above: Mutex<StepValues<bool>>,
     /// The last node that `xsl:number` counted.
     counted: Mutex<number::CountedNumbers>,
+    /// The last nodes that `path()` counted.
+    positions: xpath::Positions,
     /// While streaming: the open element.
     opening: Option<stream::Opening<'e>>,
     /// Context items that are not nodes, innermost last.
@@ -210,6 +213,7 @@ impl<'e> Engine<'e> {
             kept: Mutex::default(),
             above: Mutex::default(),
             counted: Mutex::default(),
+            positions: xpath::Positions::default(),
             opening: None,
             atoms: Mutex::default(),
             selected: Mutex::default(),

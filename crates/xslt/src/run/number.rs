@@ -184,11 +184,16 @@ impl Engine<'_> {
         }
         let mut numbers = Vec::new();
         let mut current = Some(node.id);
+        // From 2.0 on, a single node that is counted lies within a node that `from` matches. (For several levels the suite of the W3C
+        // and Saxon count without such a node.)
+        let is_single = number.level == Level::Single;
+        let mut within = number.from.is_none() || !number.version2 || !is_single;
+        let is_enough = |numbers: &[usize]| is_single && !numbers.is_empty();
         while let Some(id) = current {
             if !number.version2 && id != node.id && begins(id)? {
                 break;
             }
-            if counts(id)? {
+            if !is_enough(&numbers) && counts(id)? {
                 let mut place = 0;
                 let mut sibling = Some(id);
                 let parent_key = key(doc.parent(id).unwrap_or(Document::ROOT));
@@ -212,10 +217,17 @@ impl Engine<'_> {
                     break;
                 }
             }
-            if number.version2 && (begins(id)? || number.level == Level::Single && !numbers.is_empty()) {
-                break;
+            if number.version2 {
+                let begins = begins(id)?;
+                within |= begins;
+                if begins || within && is_enough(&numbers) {
+                    break;
+                }
             }
             current = doc.parent(id);
+        }
+        if !within {
+            numbers.clear();
         }
         numbers.reverse();
         Ok(numbers)

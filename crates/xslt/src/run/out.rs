@@ -5,7 +5,7 @@ use super::fast::Fast;
 use crate::model::{Avt, Literal, LiteralAttribute};
 use crate::output::Method;
 use xml::{Builder, Serializer, WriteError, WriteOptions};
-use xpath::Item;
+use xpath::{Item, Shared};
 
 /// The receiver of result nodes.
 pub(super) struct Out<'o> {
@@ -83,6 +83,8 @@ enum Sink<'o> {
 /// An item of a sequence being made.
 pub(super) enum Pending {
     Item(Item),
+    /// A long sequence, which is shared.
+    Items(Shared<Item>),
     /// The next top-level node of the document that was built.
     Made,
     /// `true`: without escaping.
@@ -288,6 +290,18 @@ impl<'o> Out<'o> {
             // Within an element under construction it is content like any other.
             Sink::Items { depth: 0, items, .. } if !self.open => {
                 items.push(Pending::Item(item.clone()));
+                self.events += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The items of a long sequence themselves, where items are collected. `false`: they must be written one by one.
+    pub fn items_of(&mut self, all: &Shared<Item>) -> bool {
+        match &mut self.sink {
+            Sink::Items { depth: 0, items, .. } if !self.open && all.is_long() => {
+                items.push(Pending::Items(all.clone()));
                 self.events += 1;
                 true
             }

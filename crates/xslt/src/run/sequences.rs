@@ -7,12 +7,45 @@ use crate::version2::{Content, Version2};
 use std::borrow::Cow;
 use xml::{Builder, Document, NodeId, NodeKind};
 use xpath::atomic::Atomic;
-use xpath::{Context, Item, Node, Value};
+use xpath::{Context, Item, Node, Shared, Value};
+
+/// The items of a sequence constructor. What adds to a long sequence at each turn does not copy it.
+#[derive(Default)]
+struct Gathered {
+    /// With a long sequence at its end.
+    long: Option<Shared<Item>>,
+    /// What is behind.
+    items: Vec<Item>,
+}
+
+impl Gathered {
+    fn add(&mut self, items: Shared<Item>) {
+        self.long = Some(match self.whole() {
+            None => items,
+            Some(before) => before.with(&items),
+        });
+    }
+
+    fn whole(&mut self) -> Option<Shared<Item>> {
+        let behind: Option<Shared<Item>> =
+            (!self.items.is_empty()).then(|| std::mem::take(&mut self.items).into());
+        match (self.long.take(), behind) {
+            (Some(long), Some(behind)) => Some(long.with(&behind)),
+            (long, behind) => long.or(behind),
+        }
+    }
+}
 
 impl Engine<'_> {
     /// Writes items: nodes as copies (where the result is a sequence, themselves), atomic values as text separated
     /// by spaces.
     pub(super) fn write_items(&self, value: &Value, copy: bool, out: &mut Out<'_>, place: Place) -> Res<()> {
+        if !copy
+            && let Value::Sequence(items) = value
+            && out.items_of(items)
+        {
+            return Ok(());
+        }
         for item in value.items() {
             if !copy && out.item(&item) {
                 continue;
@@ -209,12 +242,16 @@ impl Engine<'_> {
 
     /// The value of collected items, whose nodes are made in `doc`.
     pub(super) fn gathered(&self, pending: Vec<Pending>, mut doc: Document, place: Place) -> Res<Value> {
-        if pending.iter().all(|p| matches!(p, Pending::Item(_))) {
-            let items = pending.into_iter().filter_map(|p| match p {
-                Pending::Item(item) => Some(item),
-                _ => None,
-            });
-            return Ok(Value::from_items(items.collect()));
+        if pending.iter().all(|p| matches!(p, Pending::Item(_) | Pending::Items(_))) {
+            let mut gathered = Gathered::default();
+            for pending in pending {
+                match pending {
+                    Pending::Item(item) => gathered.items.push(item),
+                    Pending::Items(items) => gathered.add(items),
+                    _ => {}
+                }
+            }
+            return self.value_of_gathered(gathered, place);
         }
         let mut made: Vec<NodeId> = doc.children(Document::ROOT).collect();
         for node in &made {
@@ -224,6 +261,7 @@ impl Engine<'_> {
         made.reverse();
         enum Found {
             Item(Item),
+            Items(Shared<Item>),
             Here(NodeId),
             /// The element, and the number of its namespace node.
             Namespace(NodeId, u32),
@@ -233,6 +271,7 @@ impl Engine<'_> {
         for pending in pending {
             match pending {
                 Pending::Item(item) => found.push(Found::Item(item)),
+                Pending::Items(items) => found.push(Found::Items(items)),
                 Pending::Made => found.extend(made.pop().map(Found::Here)),
                 Pending::Text(text, is_raw) => {
                     let fragment = doc.create_fragment();
@@ -262,14 +301,35 @@ impl Engine<'_> {
             raw_nodes.extend(raw.into_iter().map(|id| Node::in_document(root.doc, id)));
             self.has_raw.store(true, std::sync::atomic::Ordering::Relaxed);
         }
-        let items = found.into_iter().map(|found| match found {
-            Found::Item(item) => item,
-            Found::Here(id) => Item::Node(Node::in_document(root.doc, id)),
-            Found::Namespace(id, namespace) => {
-                Item::Node(Node { namespace, ..Node::in_document(root.doc, id) })
-            }
-        });
-        Ok(Value::from_items(items.collect()))
+        let mut gathered = Gathered::default();
+        for found in found {
+            let node = match found {
+                Found::Item(item) => {
+                    gathered.items.push(item);
+                    continue;
+                }
+                Found::Items(items) => {
+                    gathered.add(items);
+                    continue;
+                }
+                Found::Here(id) => Node::in_document(root.doc, id),
+                Found::Namespace(id, namespace) => Node { namespace, ..Node::in_document(root.doc, id) },
+            };
+            gathered.items.push(Item::Node(node));
+        }
+        self.value_of_gathered(gathered, place)
+    }
+
+    fn value_of_gathered(&self, mut gathered: Gathered, place: Place) -> Res<Value> {
+        if gathered.long.is_none() {
+            return Ok(Value::from_items(gathered.items));
+        }
+        let Some(whole) = gathered.whole() else { return Ok(Value::Empty) };
+        if whole.len() > xpath::MAX_ITEMS {
+            let message = format!("FOER0000: the sequence has more than {} items", xpath::MAX_ITEMS);
+            return Err(self.fail(place, message));
+        }
+        Ok(Value::Sequence(whole))
     }
 
     /// A value as one of a declared type; `code`: of the error where it cannot be.

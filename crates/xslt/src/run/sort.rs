@@ -90,10 +90,13 @@ impl Engine<'_> {
             match &sort.select {
                 Some(select) => match self.name_path(select, *node).and_then(|path| path.text()) {
                     Some(text) => texts.push(text),
-                    None => self.with(select, inner, frame, sort.place, |e, cx| {
-                        texts.push(&e.evaluate_string(cx)?);
-                        Ok(())
-                    })?,
+                    None => match self.quick_text(select, *node, frame) {
+                        Some(text) => texts.push(&text),
+                        None => self.with(select, inner, frame, sort.place, |e, cx| {
+                            texts.push(&e.evaluate_string(cx)?);
+                            Ok(())
+                        })?,
+                    },
                 },
                 None => texts.push(&self.context_text(*node)),
             }
@@ -134,7 +137,8 @@ impl Engine<'_> {
                 Some(_) => Some(self.collation(&sort.collation, "XTDE1035", focus, frame, sort.place)?),
                 None => None,
             };
-            if sort.typed && (data_type.is_empty() || data_type == "text" && collation.is_some()) {
+            let by_collation = collation.is_some() || !sort.words;
+            if sort.typed && (data_type.is_empty() || data_type == "text" && by_collation) {
                 let order = match collation {
                     Some(collation) => Strings::By(collation),
                     None if sort.words => Strings::Words { upper_first },

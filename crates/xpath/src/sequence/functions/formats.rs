@@ -23,9 +23,10 @@ pub(super) const TABLE: &[Entry] = &[
         written.map(text_value).map_err(|e| c.fail("FODF1310", e))
     }).of_embedder(),
     row("format-integer", 2, 3, Type::String, Looks::Nowhere, |c| {
-        let number = c.integer_option(0)?;
+        let number = c.of_kind(0, Kind::Integer)?;
         let picture = c.required_text(1)?;
-        let written = integer::format(number.unwrap_or(0), &picture).map_err(|e| c.fail("FODF1310", e))?;
+        let text = number.as_ref().map_or("0".into(), Atomic::to_text);
+        let written = integer::format(&text, &picture).map_err(|e| c.fail("FODF1310", e))?;
         Ok(text_value(if number.is_some() { written } else { String::new() }))
     }),
     row("format-date", 2, 5, Type::Any, Looks::Nowhere, |c| moment(c, MomentKind::Date)).of_embedder(),

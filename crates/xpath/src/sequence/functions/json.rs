@@ -438,7 +438,7 @@ fn value_of(c: &Call<'_, '_>, json: Json, options: &Options) -> Outcome {
 // ---- to XML ----
 
 fn json_to_xml(c: &Call<'_, '_>, text: &str) -> Outcome {
-    let options = options(c, 1, &["reject", "use-first", "retain"], "use-first")?;
+    let options = options(c, 1, &["reject", "use-first", "retain"], "retain")?;
     if c.args.len() > 1 && c.map(1)?.get(&Atomic::string("validate")) == Some(&Value::Boolean(true)) {
         return Err(c.fail("FOJS0004", "json-to-xml(): there are no schemas to validate with"));
     }

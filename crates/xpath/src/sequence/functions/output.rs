@@ -8,7 +8,7 @@ use crate::items::Map;
 use crate::sequence::bounded;
 use crate::value::{Item, Node, Value};
 use std::collections::{BTreeMap, HashSet};
-use xml::{Document, NodeKind, WriteOptions};
+use xml::{Document, NodeId, NodeKind, WriteOptions};
 
 /// The namespace of the parameters as an element.
 const OUTPUT: &str = "http://www.w3.org/2010/xslt-xquery-serialization";
@@ -22,6 +22,8 @@ pub(super) struct Params {
     options: WriteOptions,
     item_separator: Option<String>,
     allow_duplicates: bool,
+    /// The last character of the encoding, if it is ASCII or ISO-8859-1: those behind it are referred to.
+    last: Option<char>,
 }
 
 impl Default for Params {
@@ -30,12 +32,14 @@ impl Default for Params {
             method: "xml".to_owned(),
             node_method: "xml".to_owned(),
             options: WriteOptions {
-                declaration: true,
+                // Of a map it is the default; with other parameters each processor chooses, and texts that go on need none.
+                declaration: false,
                 inherited_namespaces: true,
                 ..WriteOptions::default()
             },
             item_separator: None,
             allow_duplicates: false,
+            last: None,
         }
     }
 }
@@ -43,7 +47,6 @@ impl Default for Params {
 impl Params {
     pub fn of_map(c: &Call<'_, '_>, map: &Map) -> Result<Params, Fault> {
         let mut params = Params::default();
-        params.options.declaration = false;
         for (key, value) in map.entries() {
             let Atomic::String(name) = key else { continue };
             if value.is_empty() {
@@ -247,8 +250,11 @@ impl Params {
         if self.options.method == xml::Method::Html && self.options.version == "1.0" {
             "4.0".clone_into(&mut self.options.version);
         }
-        // A string has no encoding.
-        self.options.encoding = None;
+        // A string has no encoding; a small one decides which characters are in it.
+        self.last = self.options.encoding.as_deref().and_then(last_character);
+        if self.last.is_none() {
+            self.options.encoding = None;
+        }
         self.options.byte_order_mark = false;
         Ok(self)
     }
@@ -260,7 +266,10 @@ pub(super) fn written(c: &Call<'_, '_>, value: &Value, params: &Params) -> Resul
         "json" => {
             let mut out = String::new();
             json(c, value, params, 0, &mut out)?;
-            Ok(out)
+            Ok(match params.last {
+                Some(last) => json_up_to(last, &out),
+                None => out,
+            })
         }
         "adaptive" => {
             let separator = params.item_separator.as_deref().unwrap_or("\n");
@@ -281,14 +290,66 @@ pub(super) fn written(c: &Call<'_, '_>, value: &Value, params: &Params) -> Resul
 fn node_text(c: &Call<'_, '_>, node: Node, options: &WriteOptions) -> Result<String, Fault> {
     let doc = c.eval.doc(node.doc)?;
     spend(doc.node_count().min(64))?;
+    bytes_written(c, doc, node.id, options)
+}
+
+/// The text of a node. Its encoding is UTF-8, or has one byte for each of the first characters.
+fn bytes_written(
+    c: &Call<'_, '_>,
+    doc: &Document,
+    node: NodeId,
+    options: &WriteOptions,
+) -> Result<String, Fault> {
     let mut out = Vec::new();
-    xml::write(doc, node.id, options, &mut out);
-    Ok(String::from_utf8_lossy(&out).into_owned())
+    xml::write_encoded(doc, node, options, &mut out).map_err(|error| {
+        let code = match error {
+            xml::WriteError::Character { .. } => "SERE0008",
+            xml::WriteError::NotADocument => "SEPM0004",
+            xml::WriteError::NoDeclaration => "SEPM0009",
+            xml::WriteError::Version => "SESU0013",
+            xml::WriteError::Control(_) => "SERE0014",
+        };
+        let message = error.to_string();
+        c.fail(code, message.split_once(": ").map_or(message.as_str(), |(_, why)| why))
+    })?;
+    Ok(match options.encoding {
+        Some(_) => out.into_iter().map(char::from).collect(),
+        None => String::from_utf8_lossy(&out).into_owned(),
+    })
+}
+
+/// The last character of an encoding of one byte for each, by its label.
+fn last_character(label: &str) -> Option<char> {
+    match label.trim().to_ascii_lowercase().as_str() {
+        "us-ascii" | "ascii" => Some('\u{7F}'),
+        "iso-8859-1" | "latin1" => Some('\u{FF}'),
+        _ => None,
+    }
+}
+
+/// JSON with escapes for the characters behind `last`, which are in strings only.
+fn json_up_to(last: char, json: &str) -> String {
+    let mut out = String::with_capacity(json.len() + 16);
+    let mut units = [0; 2];
+    for c in json.chars() {
+        if c <= last {
+            out.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut units) {
+            out.push_str(&format!("\\u{unit:04X}"));
+        }
+    }
+    out
+}
+
+fn alone(c: &Call<'_, '_>, kind: &str) -> Fault {
+    c.fail("SENR0001", format!("{kind} cannot be written by itself"))
 }
 
 /// Sequence normalization (section 2), then the tree.
 fn markup(c: &Call<'_, '_>, value: &Value, params: &Params) -> Result<String, Fault> {
-    let wrong = |kind: &str| Err(c.fail("SENR0001", format!("{kind} cannot be written by itself")));
+    let wrong = |kind: &str| Err(alone(c, kind));
     if let (None, [node]) =
         (&params.item_separator, value.items().map(|i| i.node()).collect::<Vec<_>>().as_slice())
         && let Some(node) = node
@@ -338,9 +399,7 @@ fn markup(c: &Call<'_, '_>, value: &Value, params: &Params) -> Result<String, Fa
         }
     }
     spend(doc.node_count())?;
-    let mut out = Vec::new();
-    xml::write(&doc, Document::ROOT, &params.options, &mut out);
-    Ok(String::from_utf8_lossy(&out).into_owned())
+    bytes_written(c, &doc, Document::ROOT, &params.options)
 }
 
 fn flat(c: &Call<'_, '_>, value: &Value, items: &mut Vec<Item>) -> Result<(), Fault> {
@@ -409,8 +468,9 @@ pub(super) fn json(
         (1, Some(Item::Node(node))) => {
             let doc = c.eval.doc(node.doc)?;
             let text = match doc.kind(node.id) {
-                NodeKind::Attribute | NodeKind::Text => c.eval.node_string(node)?.into_owned(),
-                _ if node.is_namespace() => c.eval.node_string(node)?.into_owned(),
+                _ if node.is_namespace() => return Err(alone(c, "a namespace node")),
+                NodeKind::Attribute => return Err(alone(c, "an attribute")),
+                NodeKind::Text => c.eval.node_string(node)?.into_owned(),
                 _ => {
                     let method = match &*params.node_method {
                         "html" => xml::Method::Html,
@@ -471,7 +531,13 @@ pub(super) fn json(
                     let message = format!("{} cannot be written as JSON", number.to_text());
                     return Err(c.fail("SERE0020", message));
                 }
-                out.push_str(&number.to_text());
+                match number {
+                    // Whole numbers as other programs write them, up to where JavaScript goes over to exponents.
+                    Atomic::Double(n) if n.fract() == 0.0 && *n != 0.0 && n.abs() < 1e21 => {
+                        out.push_str(&crate::number::format(*n));
+                    }
+                    _ => out.push_str(&number.to_text()),
+                }
             }
             other => quoted(&other.to_text(), out),
         },
@@ -482,6 +548,21 @@ pub(super) fn json(
 
 fn name_text(name: &NameValue) -> String {
     format!("Q{{{}}}{}", name.namespace, name.local)
+}
+
+/// A double by the picture `0.0##########################e0`.
+fn scientific(n: f64) -> String {
+    if n.is_nan() {
+        return "NaN".to_owned();
+    }
+    if n.is_infinite() {
+        return if n > 0.0 { "INF" } else { "-INF" }.to_owned();
+    }
+    let text = format!("{n:e}");
+    match text.split_once('e') {
+        Some((mantissa, exponent)) if !mantissa.contains('.') => format!("{mantissa}.0e{exponent}"),
+        _ => text,
+    }
 }
 
 /// An item by the method adaptive (section 10).
@@ -540,14 +621,17 @@ fn adaptive(c: &Call<'_, '_>, item: &Item, params: &Params, out: &mut String) ->
             Atomic::Boolean(value) => out.push_str(if *value { "true()" } else { "false()" }),
             Atomic::String(text) | Atomic::Untyped(text) | Atomic::Uri(text) => {
                 out.push('"');
-                out.push_str(&text.replace('"', "\"\""));
+                for c in text.chars() {
+                    match params.options.character_map.get(&c) {
+                        Some(mapped) => out.push_str(&mapped.replace('"', "\"\"")),
+                        None if c == '"' => out.push_str("\"\""),
+                        None => out.push(c),
+                    }
+                }
                 out.push('"');
             }
             Atomic::Integer(_) | Atomic::Large(_) | Atomic::Decimal(_) => out.push_str(&atom.to_text()),
-            Atomic::Double(n) if n.is_finite() => {
-                let text = format!("{n:e}");
-                out.push_str(&text);
-            }
+            Atomic::Double(n) => out.push_str(&scientific(*n)),
             Atomic::Name(name) => out.push_str(&name_text(name)),
             other => {
                 let ty = crate::atomic::AtomicType::of(other.kind()).name;

@@ -119,26 +119,28 @@ fn most(c: &Call<'_, '_>, outer: bool) -> Outcome {
     Ok(Value::NodeSet(NodeSet::from_ordered(&nodes)))
 }
 
-/// The position of a node among its siblings of the same kind and name, counted from the last one of them whose path this evaluation
-/// made: mostly that is the one before.
+/// The position of a node among its siblings of the same kind and name, counted from the last one of them that is known: mostly
+/// that is the one before.
 fn place_among_siblings(c: &Call<'_, '_>, doc: &Document, number: DocId, at: NodeId) -> Result<usize, Fault> {
     let kind = doc.kind(at);
     let named = matches!(kind, NodeKind::Element | NodeKind::ProcessingInstruction);
     let name = if named { doc.name_id(at) } else { None };
     let key = (number, doc.parent(at), kind, name);
-    let last = c.eval.state().counted.last(&key);
+    let state = c.eval.state();
+    let counted = c.eval.cx.host.positions().unwrap_or(&state.counted);
+    let last = counted.last(&key);
     let (mut place, mut before) = (0, Some(at));
     while let Some(sibling) = before {
         spend(1)?;
-        if let Some((_, counted)) = last.filter(|(node, _)| *node == sibling) {
-            place += counted;
+        if let Some((_, known)) = last.filter(|(node, _)| *node == sibling) {
+            place += known;
             break;
         }
         let alike = doc.kind(sibling) == kind && (!named || doc.name_id(sibling) == name);
         place += usize::from(alike);
         before = doc.prev_sibling(sibling);
     }
-    c.eval.state().counted.keep(key, (at, place));
+    counted.keep(key, (at, place));
     Ok(place)
 }
 

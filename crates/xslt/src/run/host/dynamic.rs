@@ -65,6 +65,8 @@ impl ExprHost<'_, '_> {
             local: None,
             literal: None,
             simple: None,
+            kind: None,
+            children: None,
             many: false,
         };
         let (current, depth, next, dynamic) = (self.current, self.depth + 1, self.next, self.dynamic);

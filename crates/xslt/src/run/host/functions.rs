@@ -539,6 +539,7 @@ impl Call<'_, '_, '_> {
             Atomic::Moment(moment) if moment.kind == kind => {
                 let argument = |at: usize| match self.args.get(at) {
                     None => Ok(None),
+                    Some(value) if value.is_empty() => Ok(None),
                     Some(_) => self.text(at).map(Some),
                 };
                 let (language, calendar, place) = (argument(2)?, argument(3)?, argument(4)?);

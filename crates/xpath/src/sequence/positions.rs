@@ -1,8 +1,8 @@
 //! Positions of nodes among their siblings, as `path()` counts them: from the last one that was counted.
 
 use crate::value::DocId;
-use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::Mutex;
 use xml::{NameId, NodeId, NodeKind};
 
 /// Siblings of one kind and name: document, parent, kind, name.
@@ -11,19 +11,20 @@ pub(crate) type Siblings = (DocId, Option<NodeId>, NodeKind, Option<NameId>);
 /// Most that are kept.
 const MOST: usize = 4096;
 
-/// By siblings: the last one that was counted, and its position.
-#[derive(Default)]
-pub(crate) struct Counted(RefCell<HashMap<Siblings, (NodeId, usize)>>);
+/// By siblings: the last one that `path()` counted, and its position. A [host](crate::Host) may keep them from one evaluation to the
+/// next, so that a path for each node of a long list does not count all nodes before it.
+#[derive(Debug, Default)]
+pub struct Positions(Mutex<HashMap<Siblings, (NodeId, usize)>>);
 
-impl Counted {
+impl Positions {
     /// The last of these siblings that was counted, and its position.
-    pub fn last(&self, siblings: &Siblings) -> Option<(NodeId, usize)> {
-        self.0.borrow().get(siblings).copied()
+    pub(crate) fn last(&self, siblings: &Siblings) -> Option<(NodeId, usize)> {
+        self.0.lock().ok()?.get(siblings).copied()
     }
 
     /// Keeps the position of a sibling. When there are too many, all others are forgotten.
-    pub fn keep(&self, siblings: Siblings, last: (NodeId, usize)) {
-        let mut kept = self.0.borrow_mut();
+    pub(crate) fn keep(&self, siblings: Siblings, last: (NodeId, usize)) {
+        let Ok(mut kept) = self.0.lock() else { return };
         if kept.len() >= MOST {
             kept.clear();
         }

@@ -1,0 +1,196 @@
+//! Evaluating [simple](crate::simple) expressions. `None`: the operands are not what is needed for it, and the expression is
+//! evaluated in the general way, which also finds the errors.
+
+use super::name_path::NamePath;
+use super::{Engine, Frame};
+use crate::arithmetic::Arithmetic;
+use crate::expr::{Expr, XPath};
+use crate::names::NameStep;
+use crate::simple::{Constant, Property, Simple, Text};
+use std::borrow::Cow;
+use xml::{Document, NodeKind};
+use xpath::ast::BinaryOp;
+use xpath::{Node, NodeSet, Value};
+
+/// The value of a [`Simple`].
+pub(super) enum SimpleValue<'t> {
+    Number(f64),
+    Boolean(bool),
+    Text(Cow<'t, str>),
+}
+
+impl Engine<'_> {
+    /// The value of an expression, if it is simple.
+    #[inline]
+    pub(super) fn simple<'t>(
+        &'t self,
+        xpath: &'t XPath,
+        node: Node,
+        frame: &'t Frame,
+    ) -> Option<SimpleValue<'t>> {
+        Some(match xpath.simple.as_ref()? {
+            Simple::Number(number) => SimpleValue::Number(self.arithmetic(number, node, frame)?.0),
+            Simple::Test(op, a, b) => {
+                let (a, b) = (self.arithmetic(a, node, frame)?, self.arithmetic(b, node, frame)?);
+                // Some operators compare two texts as texts.
+                if !a.1 && !b.1 {
+                    return None;
+                }
+                SimpleValue::Boolean(xpath::number::relation(*op, a.0, b.0))
+            }
+            Simple::Compared(op, steps, constant) => {
+                SimpleValue::Boolean(self.compared(*op, steps, constant, node)?)
+            }
+            Simple::Text(text) => SimpleValue::Text(self.text_at(text, node, frame)?),
+        })
+    }
+
+    /// The text of an expression that is a local variable or simple, where it is a single value of XSLT 1.0.
+    #[inline]
+    pub(super) fn quick_text<'t>(
+        &'t self,
+        expr: &'t Expr,
+        node: Node,
+        frame: &'t Frame,
+    ) -> Option<Cow<'t, str>> {
+        let Expr::XPath(xpath) = expr else { return None };
+        if let Some(slot) = xpath.local {
+            return self.local_text(slot, frame);
+        }
+        match self.simple(xpath, node, frame)? {
+            SimpleValue::Number(number) => Some(xpath::number::format(number)),
+            SimpleValue::Text(text) => Some(text),
+            SimpleValue::Boolean(_) => None,
+        }
+    }
+
+    /// The text of a local variable.
+    #[inline]
+    fn local_text<'t>(&'t self, slot: u32, frame: &'t Frame) -> Option<Cow<'t, str>> {
+        match frame.locals.get(slot as usize)? {
+            Value::String(text) => Some(Cow::Borrowed(text)),
+            Value::NodeSet(nodes) => self.fragment_text(nodes).map(Cow::Borrowed),
+            Value::Number(number) if !self.plan.version2 => Some(xpath::number::format(*number)),
+            _ => None,
+        }
+    }
+
+    /// A path of names at a node.
+    #[inline]
+    fn path_at<'t>(&'t self, steps: &'t [NameStep], node: Node) -> Option<NamePath<'t>> {
+        if node.is_namespace() {
+            return None;
+        }
+        let bound = self.docs.bound(node.doc)?;
+        Some(NamePath { doc: self.docs.get(node.doc)?, bound, node: node.id, steps })
+    }
+
+    /// Whether the node is of the kind that an expression asks for, if it does.
+    #[inline]
+    pub(super) fn is_of_kind(&self, xpath: &XPath, node: Node) -> Option<bool> {
+        let kind = xpath.kind?;
+        let path = self.path_at(&[], node)?;
+        Some(path.doc.kind(path.node) == kind)
+    }
+
+    /// The same as an expression, if it is one and the names of the document are bound.
+    #[inline]
+    pub(super) fn name_path<'x>(&'x self, expr: &'x Expr, node: Node) -> Option<NamePath<'x>> {
+        let Expr::XPath(xpath) = expr else { return None };
+        self.path_at(xpath.names.as_deref()?, node)
+    }
+
+    /// Whether any node of a path compares so with a constant.
+    fn compared(&self, op: BinaryOp, steps: &[NameStep], constant: &Constant, node: Node) -> Option<bool> {
+        let path = self.path_at(steps, node)?;
+        let (mut visited, mut in_pieces) = (0, false);
+        let found = path.each(path.node, steps, &mut |id| {
+            visited += 1;
+            let Some(text) = path.doc.whole_text(id) else {
+                in_pieces = true;
+                return true;
+            };
+            match (op, constant) {
+                (BinaryOp::Equal, Constant::Text(wanted)) => *text == **wanted,
+                (BinaryOp::NotEqual, Constant::Text(wanted)) => *text != **wanted,
+                (_, Constant::Text(wanted)) => {
+                    let wanted = xpath::number::parse(wanted);
+                    xpath::number::relation(op, xpath::number::parse(text), wanted)
+                }
+                (_, Constant::Number(wanted)) => {
+                    xpath::number::relation(op, xpath::number::parse(text), *wanted)
+                }
+            }
+        });
+        if visited > 4 {
+            self.spend(visited >> 2).ok()?;
+        }
+        (!in_pieces).then_some(found)
+    }
+
+    fn text_at<'t>(&'t self, text: &'t Text, node: Node, frame: &'t Frame) -> Option<Cow<'t, str>> {
+        Some(match text {
+            Text::Constant(text) => Cow::Borrowed(text),
+            Text::Local(slot) => self.local_text(*slot, frame)?,
+            Text::Of(property, steps) => {
+                let path = self.path_at(steps, node)?;
+                let Some(id) = path.first() else { return Some(Cow::Borrowed("")) };
+                match (property, path.doc.kind(id)) {
+                    (Property::Value, _) => Cow::Borrowed(path.doc.whole_text(id)?),
+                    (Property::Name, NodeKind::Element | NodeKind::Attribute) => path.doc.qname(id),
+                    (_, NodeKind::Element | NodeKind::Attribute | NodeKind::ProcessingInstruction) => {
+                        Cow::Borrowed(path.doc.local(id))
+                    }
+                    _ => Cow::Borrowed(""),
+                }
+            }
+            Text::Normalized(text) => xpath::strings::normalize_space(self.text_at(text, node, frame)?),
+            Text::Part(text, from, length) => {
+                let text = self.text_at(text, node, frame)?;
+                let from = self.arithmetic(from, node, frame)?.0;
+                let length = match length {
+                    Some(length) => Some(self.arithmetic(length, node, frame)?.0),
+                    None => None,
+                };
+                xpath::strings::substring(text, from, length)
+            }
+            Text::Joined(parts) => {
+                let mut joined = String::with_capacity(64);
+                for part in parts {
+                    joined.push_str(&self.text_at(part, node, frame)?);
+                }
+                meter::string_of(joined.len()).ok()?;
+                Cow::Owned(joined)
+            }
+        })
+    }
+
+    /// The number, and whether it is one, or a text that was converted.
+    pub(super) fn arithmetic(&self, number: &Arithmetic, node: Node, frame: &Frame) -> Option<(f64, bool)> {
+        Some(match number {
+            Arithmetic::Number(number) => (*number, true),
+            Arithmetic::Local(slot) => match frame.locals.get(*slot as usize)? {
+                Value::Number(number) => (*number, true),
+                Value::String(text) => (xpath::number::parse(text), false),
+                Value::NodeSet(nodes) => (xpath::number::parse(self.fragment_text(nodes)?), false),
+                _ => return None,
+            },
+            Arithmetic::Path(steps) => (xpath::number::parse(self.path_at(steps, node)?.text()?), true),
+            Arithmetic::Negate(a) => (-self.arithmetic(a, node, frame)?.0, true),
+            Arithmetic::Binary(op, both) => {
+                let (a, b) = (self.arithmetic(&both.0, node, frame)?, self.arithmetic(&both.1, node, frame)?);
+                (xpath::number::arithmetic(*op, a.0, b.0), true)
+            }
+        })
+    }
+
+    /// The text of a node-set that is a text fragment.
+    #[inline]
+    fn fragment_text(&self, nodes: &NodeSet) -> Option<&str> {
+        let [node] = nodes.as_slice() else { return None };
+        if node.id != Document::ROOT || node.is_namespace() {
+            return None;
+        }
+        self.docs.text(node.doc)
+    }
+}
