@@ -17,15 +17,18 @@ pub struct Rules {
     pub leeway: u64,
 }
 
+/// Beyond this (2^53) a number is no time: readers of JSON disagree on its value.
+const LAST: u64 = 1 << 53;
+
 /// A claim in seconds since 1970, without fractions.
 fn seconds(claims: &Map<String, Value>, name: &str) -> Result<Option<u64>, String> {
     match claims.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Number(number)) => {
             let whole = number.as_u64().or_else(|| {
-                // Beyond 2^53 a number cannot be a time.
                 number.as_f64().filter(|seconds| (0.0..9e15).contains(seconds)).map(|seconds| seconds as u64)
             });
+            let whole = whole.filter(|&seconds| seconds <= LAST);
             whole.map(Some).ok_or_else(|| format!("its claim {name} is not a time"))
         }
         Some(_) => Err(format!("its claim {name} is not a time")),
@@ -96,10 +99,13 @@ pub(crate) fn bound(claims: &Map<String, Value>, certificate: Option<&[u8]>) -> 
 
 /// The subject of the claims.
 pub(crate) fn caller(way: &'static str, claims: Map<String, Value>) -> Caller {
-    let text = |names: &[&str]| {
-        let found = names.iter().find_map(|name| claims.get(*name).and_then(Value::as_str));
-        found.unwrap_or_default().to_owned()
+    // Some issuers write their users as numbers.
+    let one = |name: &&str| match claims.get(*name)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) if number.is_u64() => Some(number.to_string()),
+        _ => None,
     };
+    let text = |names: &[&str]| names.iter().find_map(one).unwrap_or_default();
     let mut scopes = Vec::new();
     for name in ["scope", "scp", "scopes"] {
         for list in texts(claims.get(name)) {

@@ -54,6 +54,8 @@ mod tests {
         for (response, wanted) in [
             (r#"{"active": true, "username": "alice", "scope": "a b", "client_id": "app"}"#, Ok("alice")),
             (r#"{"active": true, "sub": "bob", "iss": "me", "aud": "shop", "exp": 101}"#, Ok("bob")),
+            (r#"{"active": true, "sub": 17}"#, Ok("17")),
+            (r#"{"active": true, "sub": {"a": 1}}"#, Ok("")),
             (r#"{"active": false}"#, Err(("not active", false))),
             (r#"{"active": true, "exp": 100}"#, Err(("expired", false))),
             (r#"{"active": true, "aud": "bank"}"#, Err(("audience", false))),

@@ -50,7 +50,7 @@ fn escaped(value: &str) -> String {
     out
 }
 
-/// A filter (RFC 4515): `&`, `|`, `!`, `=` and presence. `{user}` and `{dn}` in values are filled in.
+/// A filter (RFC 4515). `{user}` and `{dn}` in values are filled in.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Filter {
     text: String,
@@ -68,29 +68,65 @@ enum Node {
     And(Vec<Node>),
     Or(Vec<Node>),
     Not(Box<Node>),
-    Equal(String, String),
+    /// `=`, `>=`, `<=`, `~=`, each by its tag.
+    Compared(u8, String, String),
+    /// `a*b*c`: the parts between the stars, of which the first and the last may be empty.
+    Parts(String, Vec<String>),
     Present(String),
+    /// `name:dn:rule:=value`
+    Matched(Matched),
 }
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Matched {
+    rule: Option<String>,
+    name: Option<String>,
+    value: String,
+    of_dn: bool,
+}
+
+const EQUAL: u8 = 0xa3;
+const AT_LEAST: u8 = 0xa5;
+const AT_MOST: u8 = 0xa6;
+const ABOUT: u8 = 0xa8;
 
 impl Filter {
     /// Reads a filter.
     ///
     /// # Errors
-    /// It is not a filter, or uses more of RFC 4515 than that.
+    /// It is not a filter.
     pub fn read(text: &str) -> Result<Filter, String> {
         let mut rest = text.trim();
         let root = node(&mut rest, 0).filter(|_| rest.is_empty());
         match root {
             Some(root) => Ok(Filter { text: text.to_owned(), root }),
-            None => Err(format!(
-                "`{text}` is not a filter of `&`, `|`, `!` and `=`, like (&(objectClass=person)(uid={{user}}))"
-            )),
+            None => Err(format!("`{text}` is not a filter, like (&(objectClass=person)(uid={{user}}))")),
         }
     }
 
-    fn write(&self, user: &str, dn: &str, out: &mut Vec<u8>) {
-        self.root.write(&|value| value.replace("{user}", user).replace("{dn}", dn), out);
+    /// What every entry is.
+    pub fn any() -> Filter {
+        Filter { text: "(objectClass=*)".to_owned(), root: Node::Present("objectClass".to_owned()) }
     }
+
+    fn write(&self, user: &str, dn: &str, out: &mut Vec<u8>) {
+        self.root.write(&|value| filled(value, user, dn), out);
+    }
+}
+
+/// A value of a filter with the user and its entry. What is filled in is not looked at again: a user may be called `{dn}`.
+fn filled(value: &str, user: &str, dn: &str) -> String {
+    let (mut out, mut rest) = (String::new(), value);
+    while let Some(at) = rest.find('{') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let found = [("{user}", user), ("{dn}", dn)];
+        let found = found.iter().find_map(|(name, with)| Some((rest.strip_prefix(name)?, with)));
+        let (behind, with) = found.unwrap_or((&rest[1..], &"{"));
+        out.push_str(with);
+        rest = behind;
+    }
+    out + rest
 }
 
 fn node(rest: &mut &str, depth: usize) -> Option<Node> {
@@ -121,20 +157,76 @@ fn node(rest: &mut &str, depth: usize) -> Option<Node> {
         _ => {
             let end = rest.find(')')?;
             let (name, value) = rest[..end].split_once('=')?;
-            let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-.;".contains(&byte);
-            if name.is_empty() || !name.bytes().all(is_name) || value.contains(['(', '\\']) {
-                return None;
-            }
             *rest = &rest[end..];
-            match value {
-                "*" => Node::Present(name.to_owned()),
-                value if value.contains('*') => return None,
-                value => Node::Equal(name.to_owned(), value.to_owned()),
-            }
+            comparison(name, value)?
         }
     };
     *rest = rest.strip_prefix(')')?;
     Some(parsed)
+}
+
+/// What stands before and behind the first `=`.
+fn comparison(name: &str, value: &str) -> Option<Node> {
+    if value.contains('(') {
+        return None;
+    }
+    let is_name = |name: &str| {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-.;".contains(&byte);
+        !name.is_empty() && name.bytes().all(is_part)
+    };
+    if let Some(before) = name.strip_suffix(':') {
+        let mut parts = before.split(':');
+        let name = parts.next().filter(|name| !name.is_empty()).map(str::to_owned);
+        let mut rule = parts.next();
+        let of_dn = rule.is_some_and(|word| word.eq_ignore_ascii_case("dn"));
+        if of_dn {
+            rule = parts.next();
+        }
+        let rule = rule.map(str::to_owned);
+        let all_named = [&name, &rule].into_iter().flatten().all(|text| is_name(text));
+        // One of both says what is compared.
+        if !all_named || parts.next().is_some() || (name.is_none() && rule.is_none()) {
+            return None;
+        }
+        return Some(Node::Matched(Matched { rule, name, value: plain(value)?, of_dn }));
+    }
+    let (tag, name) = match name.as_bytes().last()? {
+        b'>' => (AT_LEAST, &name[..name.len() - 1]),
+        b'<' => (AT_MOST, &name[..name.len() - 1]),
+        b'~' => (ABOUT, &name[..name.len() - 1]),
+        _ => (EQUAL, name),
+    };
+    if !is_name(name) {
+        return None;
+    }
+    match value {
+        "*" if tag == EQUAL => Some(Node::Present(name.to_owned())),
+        value if value.contains('*') => {
+            let parts: Vec<String> = value.split('*').map(plain).collect::<Option<_>>()?;
+            let inner = parts.get(1..parts.len() - 1)?;
+            let is_good = tag == EQUAL && inner.iter().all(|part| !part.is_empty());
+            is_good.then(|| Node::Parts(name.to_owned(), parts))
+        }
+        value => Some(Node::Compared(tag, name.to_owned(), plain(value)?)),
+    }
+}
+
+/// A value without its escapes (`\2a` is a star).
+fn plain(value: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        let (digits, behind) = rest.split_at_checked(2)?;
+        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        bytes.push(digit(digits[0])? << 4 | digit(digits[1])?);
+        rest = behind;
+    }
+    String::from_utf8(bytes).ok()
 }
 
 impl Node {
@@ -153,10 +245,34 @@ impl Node {
                 node.write(fill, &mut content);
                 0xa2
             }
-            Node::Equal(name, value) => {
+            Node::Compared(tag, name, value) => {
                 put(OCTETS, name.as_bytes(), &mut content);
                 put(OCTETS, fill(value).as_bytes(), &mut content);
-                0xa3
+                *tag
+            }
+            Node::Parts(name, parts) => {
+                put(OCTETS, name.as_bytes(), &mut content);
+                let mut pieces = Vec::new();
+                for (at, part) in parts.iter().enumerate().filter(|(_, part)| !part.is_empty()) {
+                    let tag = match at {
+                        0 => 0x80,
+                        at if at + 1 == parts.len() => 0x82,
+                        _ => 0x81,
+                    };
+                    put(tag, fill(part).as_bytes(), &mut pieces);
+                }
+                put(SEQUENCE, &pieces, &mut content);
+                0xa4
+            }
+            Node::Matched(Matched { rule, name, value, of_dn }) => {
+                for (tag, text) in [(0x81, rule), (0x82, name)] {
+                    text.iter().for_each(|text| put(tag, text.as_bytes(), &mut content));
+                }
+                put(0x83, fill(value).as_bytes(), &mut content);
+                if *of_dn {
+                    put(0x84, &[0xff], &mut content);
+                }
+                0xa9
             }
             Node::Present(name) => {
                 content.extend_from_slice(name.as_bytes());
@@ -189,19 +305,31 @@ pub fn bind(number: u8, dn: &str, password: &str) -> Vec<u8> {
     message(number, 0x60, &content)
 }
 
-/// A search of the subtree below an entry (section 4.5), for at most `most` entries and one attribute of them.
-pub fn search(
-    number: u8,
-    base: &str,
-    filter: &Filter,
-    user: &str,
-    dn: &str,
-    attribute: &str,
-    most: u16,
-) -> Vec<u8> {
+/// What is searched for.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a> {
+    /// The entry below which it is.
+    pub base: &'a str,
+    /// It is that entry itself.
+    pub only_base: bool,
+    /// What it is.
+    pub filter: &'a Filter,
+    /// What stands for `{user}` and `{dn}` in the filter.
+    pub user: &'a str,
+    /// See `user`.
+    pub dn: &'a str,
+    /// The one attribute that is asked for.
+    pub attribute: &'a str,
+    /// Most entries.
+    pub most: u16,
+}
+
+/// A search (section 4.5).
+pub fn search(number: u8, what: &Search<'_>) -> Vec<u8> {
+    let Search { base, only_base, filter, user, dn, attribute, most } = *what;
     let (mut content, mut attributes) = (Vec::new(), Vec::new());
     put(OCTETS, base.as_bytes(), &mut content);
-    put(ENUMERATED, &[2], &mut content);
+    put(ENUMERATED, &[if only_base { 0 } else { 2 }], &mut content);
     put(ENUMERATED, &[0], &mut content);
     // As short as it can be and positive (X.690, 8.3.2).
     let bytes = u32::from(most).to_be_bytes();
@@ -215,6 +343,39 @@ pub fn search(
     message(number, 0x63, &content)
 }
 
+/// The value of an attribute in the first part of a name: `a, b` in `cn=a\, b,ou=groups`; `None`: the first part has another one.
+pub fn first_value(dn: &str, attribute: &str) -> Option<String> {
+    let (name, rest) = dn.split_once('=')?;
+    if !name.trim().eq_ignore_ascii_case(attribute) {
+        return None;
+    }
+    let (mut value, mut bytes, mut kept) = (Vec::new(), rest.trim_start().bytes().peekable(), 0);
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b',' | b'+' | b';' => break,
+            b'\\' => {
+                let first = bytes.next()?;
+                let second = bytes.peek().copied().filter(u8::is_ascii_hexdigit);
+                let pair = second.filter(|_| first.is_ascii_hexdigit());
+                match pair {
+                    Some(second) => {
+                        bytes.next();
+                        value.extend(crate::from_hex(std::str::from_utf8(&[first, second]).ok()?)?);
+                    }
+                    None => value.push(first),
+                }
+                // A blank at the end counts only if it is escaped.
+                kept = value.len();
+            }
+            byte => value.push(byte),
+        }
+    }
+    while value.len() > kept && value.last() == Some(&b' ') {
+        value.pop();
+    }
+    String::from_utf8(value).ok().filter(|text| !text.is_empty())
+}
+
 /// The end of the connection (section 4.3).
 pub fn unbind(number: u8) -> Vec<u8> {
     message(number, 0x42, &[])
@@ -223,8 +384,12 @@ pub fn unbind(number: u8) -> Vec<u8> {
 /// A response of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Response {
-    /// A bind or search has ended, with this code (section 4.1.9).
-    Done(u32),
+    /// A bind has ended, with this code (section 4.1.9).
+    Bound(u32),
+    /// A search has ended, with this code.
+    Searched(u32),
+    /// The server ends the connection (section 4.4.1).
+    Disconnects,
     /// An entry: its name, and the values of its attributes.
     Entry(String, Vec<String>),
     /// A message that does not matter here.
@@ -249,16 +414,18 @@ pub fn read(bytes: &[u8], number: u8) -> Result<Option<(Response, usize)>, &'sta
 fn operation(mut fields: Reader<'_>, number: u8) -> Option<Response> {
     let id = fields.value(INTEGER)?.content;
     let operation = fields.any()?;
-    // Message 0 is a notification of the server: it disconnects (section 4.4.1).
+    // Message 0 is a notification of the server.
     if id != [number] {
-        return (id == [0] && operation.tag == 0x78).then_some(Response::Done(u32::MAX));
+        return (id == [0] && operation.tag == 0x78).then_some(Response::Disconnects);
     }
     let mut inside = operation.inside();
     match operation.tag {
         0x61 | 0x65 => {
             let code = inside.value(ENUMERATED)?.content;
-            let code = (code.len() <= 4).then_some(code)?;
-            Some(Response::Done(code.iter().fold(0, |code, byte| code << 8 | u32::from(*byte))))
+            // Without a byte it would be 0, which is success.
+            let code = (1..=4).contains(&code.len()).then_some(code)?;
+            let code = code.iter().fold(0, |code, byte| code << 8 | u32::from(*byte));
+            Some(if operation.tag == 0x61 { Response::Bound(code) } else { Response::Searched(code) })
         }
         0x64 => {
             let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
@@ -299,6 +466,13 @@ mod tests {
         let mut out = Vec::new();
         filter.write("*)(uid=*", "", &mut out);
         assert_eq!(out, b"\xa3\x0f\x04\x03uid\x04\x08*)(uid=*");
+        for (value, user, wanted) in [
+            ("{user}", "al{dn}ice", "al{dn}ice"),
+            ("{dn}", "{user}", "cn=x"),
+            ("{a{user}:{dn}{", "{user}", "{a{user}:cn=x{"),
+        ] {
+            assert_eq!(filled(value, user, "cn=x"), wanted);
+        }
     }
 
     #[test]
@@ -314,15 +488,56 @@ mod tests {
             "(uid=a",
             "(uid=a))",
             "(&)",
-            "(uid=a*b)",
-            "(uid>=1)",
             "(u d=a)",
-            "(uid=\\2a)",
+            "(uid=\\2)",
+            "(uid=\\zz)",
+            "(uid=\\+a)",
+            "(uid=a**b)",
+            "(uid>=a*)",
+            "(:=a)",
+            "(a:b:c:=d)",
             "(!)",
         ] {
             assert!(Filter::read(text).is_err(), "{text}");
         }
         assert!(Filter::read(&format!("{}(a=b){}", "(!".repeat(100), ")".repeat(100))).is_err());
+    }
+
+    #[test]
+    fn all_comparisons_are_written() {
+        for (text, wanted) in [
+            ("(a=\\2a\\28)", &b"\xa3\x07\x04\x01a\x04\x02*("[..]),
+            ("(a>=1)", b"\xa5\x06\x04\x01a\x04\x011"),
+            ("(a<=1)", b"\xa6\x06\x04\x01a\x04\x011"),
+            ("(a~=1)", b"\xa8\x06\x04\x01a\x04\x011"),
+            ("(a=x*)", b"\xa4\x08\x04\x01a\x30\x03\x80\x01x"),
+            ("(a=*x)", b"\xa4\x08\x04\x01a\x30\x03\x82\x01x"),
+            ("(a=x*y*{user})", b"\xa4\x10\x04\x01a\x30\x0b\x80\x01x\x81\x01y\x82\x03a*b"),
+            ("(u:1.2:=2)", b"\xa9\x0b\x81\x031.2\x82\x01u\x83\x012"),
+            ("(u:dn:=2)", b"\xa9\x09\x82\x01u\x83\x012\x84\x01\xff"),
+            ("(:1.2:=2)", b"\xa9\x08\x81\x031.2\x83\x012"),
+        ] {
+            let mut out = Vec::new();
+            Filter::read(text).unwrap().write("a*b", "", &mut out);
+            assert_eq!(out, wanted, "{text}: {out:02x?}");
+        }
+    }
+
+    #[test]
+    fn the_first_part_of_a_name_has_a_value() {
+        for (dn, wanted) in [
+            ("cn=admins,ou=groups", Some("admins")),
+            ("CN = admins ,ou=groups", Some("admins")),
+            ("cn=a\\, b\\2C\\c3\\a4\\ ,ou=groups", Some("a, b,\u{e4} ")),
+            ("cn=a+ou=b", Some("a")),
+            ("cn=", None),
+            ("cn=a\\", None),
+            ("cn=\\ff", None),
+            ("ou=admins,cn=x", None),
+            ("admins", None),
+        ] {
+            assert_eq!(first_value(dn, "cn").as_deref(), wanted, "{dn}");
+        }
     }
 
     #[test]
@@ -336,7 +551,16 @@ mod tests {
             (1000, b"\x02\x02\x03\xe8"),
             (u16::MAX, b"\x02\x03\x00\xff\xff"),
         ] {
-            let request = search(1, "b", &filter, "", "", "cn", most);
+            let what = Search {
+                base: "b",
+                only_base: false,
+                filter: &filter,
+                user: "",
+                dn: "",
+                attribute: "cn",
+                most,
+            };
+            let request = search(1, &what);
             // Behind the scope and the aliases, before the time.
             let expected = [b"\x0a\x01\x02\x0a\x01\x00", integer, b"\x02\x01\x05"].concat();
             assert!(request.windows(expected.len()).any(|part| part == expected), "{most}: {request:02x?}");
@@ -346,7 +570,13 @@ mod tests {
     #[test]
     fn answers_are_read_whole_or_not_at_all() {
         let bound = b"\x30\x0c\x02\x01\x01\x61\x07\x0a\x01\x31\x04\x00\x04\x00";
-        assert_eq!(read(bound, 1), Ok(Some((Response::Done(49), 14))));
+        assert_eq!(read(bound, 1), Ok(Some((Response::Bound(49), 14))));
+        // The end of a search is none of a bind, and a code without a byte is none.
+        assert_eq!(
+            read(b"\x30\x0c\x02\x01\x01\x65\x07\x0a\x01\x00\x04\x00\x04\x00", 1),
+            Ok(Some((Response::Searched(0), 14)))
+        );
+        assert!(read(b"\x30\x0b\x02\x01\x01\x61\x06\x0a\x00\x04\x00\x04\x00", 1).is_err());
         assert!(read(bound, 2).is_err());
         for end in 0..bound.len() {
             assert_eq!(read(&bound[..end], 1), Ok(None), "{end}");
@@ -380,6 +610,6 @@ mod tests {
             assert!(read(junk, 1).is_err(), "{junk:?}");
         }
         // A notice of disconnection.
-        assert_eq!(read(b"\x30\x05\x02\x01\x00\x78\x00", 1), Ok(Some((Response::Done(u32::MAX), 7))));
+        assert_eq!(read(b"\x30\x05\x02\x01\x00\x78\x00", 1), Ok(Some((Response::Disconnects, 7))));
     }
 }

@@ -8,7 +8,7 @@ use authentication::token::{self, ASYMMETRIC, Algorithm, Keys, Rules};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use endpoints::uri_template::{Url, parse_url};
-use flow::guard::{Directory, Introspection, KeySource, Profile, Remote, Tokens};
+use flow::guard::{Directory, Groups, Introspection, KeySource, Profile, Remote, Tokens};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -91,6 +91,8 @@ pub struct Ldap {
     pub group_filter: Option<String>,
     /// The attribute of a group that is its name. Default `cn`.
     pub group_name: Option<String>,
+    /// The attribute of a user with the names of its groups (`memberOf`), instead of a search. A scope is what `group_name` is in such a name.
+    pub group_attribute: Option<String>,
 }
 
 /// `[access.NAME.signature]`; the defaults are those of GitHub.
@@ -181,6 +183,15 @@ pub fn profiles(settings: &BTreeMap<String, Access>) -> Result<HashMap<String, A
             Ok((name.clone(), Arc::new(profile)))
         })
         .collect()
+}
+
+/// Whether a profile can be used that settings would have.
+///
+/// # Errors
+/// Why not.
+pub fn judge(name: &str, settings: &toml::Table) -> Result<(), String> {
+    let settings = Access::deserialize(settings.clone()).map_err(|error| error.message().to_owned())?;
+    profile(name, &settings).map(|_| ())
 }
 
 fn profile(name: &str, settings: &Access) -> Result<Profile, String> {
@@ -376,11 +387,15 @@ fn directory(ldap: &Ldap, settings: &Access) -> Result<Directory, String> {
         }
         _ => return Err(wrong("`bind` and `password` go together")),
     };
-    let groups = match &ldap.group_base {
-        None => None,
-        Some(base) => {
-            let attribute = ldap.group_name.clone().unwrap_or_else(|| "cn".to_owned());
-            Some((base.clone(), filter(&ldap.group_filter, "(member={dn})")?, attribute))
+    let name_of_group = ldap.group_name.clone().unwrap_or_else(|| "cn".to_owned());
+    let groups = match (&ldap.group_base, &ldap.group_attribute) {
+        (None, None) => None,
+        (Some(base), None) => {
+            Some(Groups::Entries(base.clone(), filter(&ldap.group_filter, "(member={dn})")?, name_of_group))
+        }
+        (None, Some(attribute)) => Some(Groups::OfUser(attribute.clone(), name_of_group)),
+        (Some(_), Some(_)) => {
+            return Err(wrong("`group_base` and `group_attribute` exclude each other"));
         }
     };
     let cache = settings.cache.map_or(Duration::from_secs(60), |time| time.0);
@@ -485,6 +500,7 @@ mod tests {
             ("[ldap]\naddress = 'ldaps://a'", "where users are"),
             ("[ldap]\naddress = 'ldaps://a'\nbase = 'b'\nfilter = '(uid=*)(|'", "not a filter"),
             ("[ldap]\naddress = 'ldaps://a'\nbase = 'b'\nbind = 'c'\npassword = ''", "go together"),
+            ("[ldap]\naddress = 'ldaps://a'\nbase = 'b'\ngroup_base = 'c'\ngroup_attribute = 'd'", "exclude"),
             ("[signature]\nsecrets = []", "secret"),
             ("[signature]\nsecrets = ['a']\nsigned = '{timestamp}.{body}'", "timestamp_header"),
             ("[signature]\nsecrets = ['a']\ndigest = 'md5'", "md5"),

@@ -86,9 +86,8 @@ pub fn of_stores(stores: &Stores, http2: bool) -> Result<ServerTls, String> {
 fn entries(store: &Store) -> Result<Vec<Entry>, String> {
     let mut bytes = Vec::new();
     for file in &store.files {
-        let read =
-            std::fs::read(file).map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
-        bytes.extend(read);
+        let read = config::read_file(file);
+        bytes.extend(read.map_err(|why| format!("{} cannot be read: {why}", file.display()))?);
         // In PEM, each part begins a line.
         if store.files.len() > 1 {
             bytes.push(b'\n');

@@ -123,12 +123,27 @@ struct Read {
     not_read: Vec<(&'static str, PathBuf)>,
 }
 
+/// What was to stay as it was, and does not compile any more (a setting that it needs is another one), is left out like what took its
+/// place, and for the reason of that.
+fn give_up(plan: &mut Plan, left_out: &[FaultyArtifact]) {
+    let is_same = |one: &FaultyArtifact, other: &FaultyArtifact| {
+        one.kind == other.kind && one.name.is_some() && one.name == other.name
+    };
+    for old in left_out.iter().filter(|old| !old.held) {
+        let Some(at) = plan.faulty.iter().position(|one| one.held && is_same(one, old)) else { continue };
+        plan.faulty[at].held = false;
+        if let Some(behind) = plan.faulty[at + 1..].iter().position(|one| is_same(one, old)) {
+            plan.faulty.remove(at + 1 + behind);
+        }
+    }
+}
+
 /// Compiles until nothing new is faulty. Each round leaves out or replaces at least one artifact, so that comes to an end.
 fn settle(read: Read, services: &Services, in_force: Option<InForce<'_>>) -> Loaded {
     let last = last_of(in_force);
     let Read { mut configuration, mut sources, old, mut faulty, mut found, not_read } = read;
     let registry = registry();
-    let (plan, found, left_out) = loop {
+    let (mut plan, found, left_out) = loop {
         let (read, so_far) = (faulty.len(), found.len());
         let mut texts = sources.clone();
         let files = configuration.files();
@@ -190,6 +205,7 @@ fn settle(read: Read, services: &Services, in_force: Option<InForce<'_>>) -> Loa
         found.extend(errors);
         faulty.extend(failed.into_iter().filter(|artifact| artifact.held));
     };
+    give_up(&mut plan, &left_out);
     let artifacts = configuration.artifacts();
     let good = LastGood::new(configuration, (*plan.sources).clone(), &left_out);
     let good = good.standing_for(&plan.faulty, last);

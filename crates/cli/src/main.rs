@@ -35,6 +35,7 @@ mod snapshot;
 mod switches;
 mod tunables;
 mod units;
+mod user_store;
 mod verbs;
 mod watch;
 mod words;

@@ -97,7 +97,14 @@ impl Reloader {
         let mut in_force = lock(&self.in_force);
         let seen = look_with(&self.start, &in_force.good);
         let is_same = !self.is_other(&in_force, &seen);
-        let renewed = self.settings(&in_force);
+        let (renewed, unusable) = match self.settings(&in_force) {
+            Ok(renewed) => (renewed, None),
+            Err(why) => {
+                let why = format!("the settings stay as they are: {why}");
+                tracing::error!(target: "busbar::reload", "{why}");
+                (None, Some(why))
+            }
+        };
         // Signals come from whoever rotates logs, too.
         let holds = lock(&self.history).rolled_back().filter(|_| is_same && cause == Cause::Signal);
         if let (Some(number), None) = (holds, &renewed) {
@@ -123,9 +130,10 @@ impl Reloader {
         if holds.is_none() && outcome.is_ok() {
             lock(&self.history).read_anew();
         }
-        outcome.map(|summary| format!("reloaded: {summary}")).map_err(|why| {
+        let unusable = unusable.map_or(String::new(), |why| format!("; {why}"));
+        outcome.map(|summary| format!("reloaded: {summary}{unusable}")).map_err(|why| {
             lock(&self.history).refused(cause, &why);
-            format!("not reloaded: {why}; the old configuration goes on serving")
+            format!("not reloaded: {why}; the old configuration goes on serving{unusable}")
         })
     }
 
@@ -256,26 +264,30 @@ impl Reloader {
         ))
     }
 
-    /// Reads the settings again, and what they name. `None`: they are what they were, or cannot be used; then the old
-    /// ones stay in force.
-    fn settings(&self, in_force: &InForce) -> Option<Renewed> {
-        let source = self.start.source.as_ref()?;
-        let new = Settings::load(&self.start.path, source.file.as_deref(), &source.set);
-        let new = new.and_then(|settings| {
-            let read = fingerprint(&settings, &in_force.good.configuration().root);
-            if read == in_force.read {
-                return Ok(None);
-            }
-            let services = Arc::new(services(&settings)?.in_place_of(&self.bus.services()));
-            let tls = settings.tls.certificate.as_ref().map(|_| server_tls(&settings, settings.http.http2));
-            let tls = tls.transpose()?;
-            tls.iter().for_each(|tls| warn_of_expiry("https", tls));
-            Ok(Some(Renewed { settings, read, services, tls }))
-        });
-        new.unwrap_or_else(|why| {
-            tracing::error!(target: "busbar::reload", "the settings stay as they are: {why}");
-            None
-        })
+    /// Reads the settings again, and what they name. `None`: they are what they were.
+    ///
+    /// # Errors
+    /// They cannot be used: the old ones stay in force.
+    fn settings(&self, in_force: &InForce) -> Result<Option<Renewed>, String> {
+        let Some(source) = self.start.source.as_ref() else { return Ok(None) };
+        let before = in_force.latest.file.as_deref();
+        if let Some(file) = before.filter(|file| file.exists() && !file.is_file()) {
+            return Err(format!("{} is not a file, and can be read at the start only", file.display()));
+        }
+        let settings = Settings::load(&self.start.path, source.file.as_deref(), &source.set)?;
+        // Without its file, everything would be as by default: nobody would be known, and nothing forbidden.
+        if let (Some(file), None) = (before, &settings.file) {
+            return Err(format!("{} is gone; a restart would do without it", file.display()));
+        }
+        let read = fingerprint(&settings, &in_force.good.configuration().root);
+        if read == in_force.read {
+            return Ok(None);
+        }
+        let services = Arc::new(services(&settings)?.in_place_of(&self.bus.services()));
+        let tls = settings.tls.certificate.as_ref().map(|_| server_tls(&settings, settings.http.http2));
+        let tls = tls.transpose()?;
+        tls.iter().for_each(|tls| warn_of_expiry("https", tls));
+        Ok(Some(Renewed { settings, read, services, tls }))
     }
 
     /// Puts settings in force. Nothing of this can fail.

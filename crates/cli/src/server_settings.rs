@@ -274,7 +274,7 @@ const KEYS: &[(&str, Fate)] = &[
     ("prometheus", Fate::NotNeeded("is not needed: the admin address has metrics")),
     ("opentelemetry", Fate::NoEffect("has no effect yet")),
     ("analytics", Fate::NoEffect("has no effect: nothing is published")),
-    ("user_store", Fate::NoEffect("has no effect: there are no users of the server")),
+    ("user_store", Fate::NoEffect("has no effect")),
     ("file_based_user_store", Fate::NoEffect("has no effect: there are no users of the server")),
     ("super_admin", Fate::NoEffect("has no effect: there are no users of the server")),
     ("admin_service", Fate::NoEffect("has no effect: there are no admin services")),
@@ -524,6 +524,9 @@ fn property_fate(key: &str) -> Fate {
 fn fate(key: &str) -> Fate {
     if translation(key).is_some() {
         return AS_HTTP;
+    }
+    if crate::user_store::is_read(key) {
+        return Fate::Honoured("is read: a directory is the access profile `user_store`");
     }
     let name = tunable(key);
     if name != key {

@@ -72,6 +72,9 @@ pub struct Settings {
     /// All of these as they were written, file, environment and command line together.
     #[serde(skip)]
     pub(crate) written: toml::Table,
+    /// The file that they were read from.
+    #[serde(skip)]
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// See [`Settings::dialect`].
@@ -482,9 +485,10 @@ impl Settings {
     /// # Errors
     /// A file cannot be read, or a setting is unknown or has a bad value: what, and where it came from.
     pub fn load(configuration: &Path, file: Option<&Path>, set: &[String]) -> Result<Settings, String> {
-        let mut table = match file.map(Path::to_path_buf).or_else(|| beside(configuration)) {
+        let file = file.map(Path::to_path_buf).or_else(|| beside(configuration));
+        let mut table = match &file {
             None => toml::Table::new(),
-            Some(path) => crate::settings_file::read::<Settings>(&path)?,
+            Some(path) => crate::settings_file::read::<Settings>(path)?,
         };
         let (mut environment, mut remarks) = (Vec::new(), Vec::new());
         for (written, value) in std::env::vars_os() {
@@ -539,9 +543,13 @@ impl Settings {
                 }
             }
         }
+        let has_store = crate::user_store::add(&server, &mut table, &mut remarks);
         // The settings as written keep the names of the secrets: they are compared and shown.
         let mut filled = table.clone();
-        let missing = crate::secrets::fill_in(&mut filled, configuration);
+        let mut missing = crate::secrets::fill_in(&mut filled, configuration);
+        if has_store {
+            crate::user_store::give_up([&mut table, &mut filled], &mut missing, &mut remarks);
+        }
         let mut settings = Settings::deserialize(filled)
             .map_err(|error| crate::settings_file::sentence("", error.message()))?;
         settings.missing_secrets = missing;
@@ -572,7 +580,7 @@ impl Settings {
         settings.system = Arc::new(server.system());
         settings.deploy.watch = settings.deploy.watch.or_else(|| server.hot_deployment());
         table.insert("wso2".to_owned(), settings.wso2.clone().into());
-        (settings.remarks, settings.written) = (remarks, table);
+        (settings.remarks, settings.written, settings.file) = (remarks, table, file);
         Ok(settings)
     }
 

@@ -91,11 +91,17 @@ pub fn sentence(name: &str, message: &str) -> String {
         let help = help.map_or(String::new(), |meant| format!("; did you mean `{section}{meant}`?"));
         return format!("there is no setting `{section}{unknown}`{help}");
     }
-    let message = match message.find("expected") {
-        Some(at) if diagnostics::is_secret(name) => &message[at..],
+    let message = match message.rfind("expected") {
+        Some(at) if holds_secrets(name) => &message[at..],
         _ => message,
     };
     if name.is_empty() { message.to_owned() } else { format!("`{name}`: {message}") }
+}
+
+/// Whether what is written there is a secret, or has some in it.
+fn holds_secrets(name: &str) -> bool {
+    let holds = |part: &str| ["users", "keys", "tokens", "secrets"].contains(&part);
+    diagnostics::is_secret(name) || name.split('.').any(holds)
 }
 
 #[cfg(test)]
@@ -121,6 +127,10 @@ mod tests {
         assert!(!errors::<Settings>("workers = \n[limits\n").is_empty());
         for (name, shown) in [
             ("tls.password", "expected a string"),
+            ("http.users", "expected a string"),
+            ("http.users.alice", "expected a string"),
+            ("access.shop.keys", "expected a string"),
+            ("admin.tokens", "expected a string"),
             ("tls.key", "invalid type: integer `7`, expected a string"),
         ] {
             let text = sentence(name, "invalid type: integer `7`, expected a string");

@@ -328,6 +328,66 @@ fn settings_are_read_again() {
     assert_eq!(bus.stderr().matches("read at the start only").count(), 1);
 }
 
+/// Without its settings a bus would know nobody and forbid nothing: those of a file that is gone, or that is a pipe by now, stay.
+#[test]
+fn settings_whose_file_is_gone_stay() {
+    let guarded = "<proxy name='G'><target><inSequence><respond/></inSequence></target>\
+                   <parameter name='accessProfile'>shop</parameter></proxy>";
+    let root = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("reload-settings-gone");
+    let _ = std::fs::remove_dir_all(&root);
+    std::fs::create_dir_all(&root).unwrap();
+    let (path, file, beside) = (root.join("synapse.xml"), root.join("other.toml"), root.join("busbar.toml"));
+    configure(&path, &(proxy("P", 1) + guarded));
+    let text = "[access.shop]\nkeys = { a = 'opensesame' }\n[admin]\ntokens = { ops = 'of-operators' }\n";
+    for (settings, arguments) in [(&file, vec!["--config", file.to_str().unwrap()]), (&beside, vec![])] {
+        std::fs::write(settings, text).unwrap();
+        let bus = Process::run(&path, &arguments);
+        let status = |key: &str| {
+            let mut stream = TcpStream::connect(bus.http()).unwrap();
+            let more = format!("X-API-Key: {key}\r\nConnection: close\r\n");
+            exchange(&mut stream, "POST", "/services/G", b"<a/>", &more).unwrap().0
+        };
+        let reloaded = || {
+            let mut stream = TcpStream::connect(bus.field("admin")).unwrap();
+            let more = "Authorization: Bearer of-operators\r\nConnection: close\r\n";
+            let (status, _, body) = exchange(&mut stream, "POST", "/reload", b"", more).unwrap();
+            (status, String::from_utf8_lossy(&body).into_owned())
+        };
+        assert_eq!((status("opensesame"), status("guessed")), (200, 401));
+        let _ = std::fs::remove_file(settings);
+        // Nothing, a directory, a pipe that nobody writes into, and what is not complete yet.
+        for number in 0..4 {
+            match number {
+                0 => {}
+                1 => std::fs::create_dir(settings).unwrap(),
+                2 => {
+                    std::fs::remove_dir(settings).unwrap();
+                    assert!(std::process::Command::new("mkfifo").arg(settings).status().unwrap().success());
+                }
+                _ => {
+                    std::fs::remove_file(settings).unwrap();
+                    std::fs::write(settings, &text[..text.len() - 5]).unwrap();
+                }
+            }
+            let (code, answer) = reloaded();
+            assert_eq!(code, 200, "{number}: {answer}");
+            assert!(answer.contains("the settings stay as they are: "), "{number}: {answer}");
+            assert_eq!((status("opensesame"), status("guessed")), (200, 401), "{number}: {answer}");
+        }
+        std::fs::write(settings, text.replace("opensesame", "another")).unwrap();
+        let (_, answer) = reloaded();
+        assert!(answer.contains("reloaded") && !answer.contains("stay as they are"), "{answer}");
+        assert_eq!((status("opensesame"), status("another")), (401, 200));
+        // Neither the service nor the version before has a profile now: it is left out, and said to be that only.
+        std::fs::write(settings, text.replace("shop", "bank")).unwrap();
+        let (_, answer) = reloaded();
+        assert!(answer.contains("1 faulty and left out") && !answer.contains("still in force"), "{answer}");
+        assert!(!bus.stderr().contains("stays in force as it was"), "{}", bus.stderr());
+        assert_eq!(status("another"), 503);
+        std::fs::remove_file(settings).unwrap();
+    }
+}
+
 #[test]
 fn settings_wait_for_the_configuration() {
     let path = configuration("reload-together", &proxy("P", 1));
@@ -613,6 +673,14 @@ fn certificates_are_read_again() {
     reload(&bus, 2);
     bus.says("the settings stay as they are: ", 1);
     assert!(asked(&mut connect(&second)).is_ok());
+    // A pipe that nobody writes into is not waited for.
+    std::fs::remove_file(&pem).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&pem).status().unwrap().success());
+    reload(&bus, 3);
+    bus.says("it is not a file", 1);
+    assert!(asked(&mut connect(&second)).is_ok());
+    // The next run writes there.
+    std::fs::remove_file(&pem).unwrap();
 }
 
 /// Clients refuse a certificate that has expired: `check` says it of inbound endpoints, the log at the start of all listeners.

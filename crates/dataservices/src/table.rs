@@ -30,6 +30,10 @@ pub(crate) async fn rows(table: &Table, query: &str, most: usize) -> Result<Vec<
 
 fn read(table: &Table, most: usize) -> Result<Vec<Row>, String> {
     let path = table.file.display();
+    // Opening a pipe would wait for a writer.
+    if !std::fs::metadata(&table.file).map_err(|error| format!("{path}: {error}"))?.is_file() {
+        return Err(format!("{path}: it is not a file"));
+    }
     let file = File::open(&table.file).map_err(|error| format!("{path}: {error}"))?;
     let mut rows = Rows { table, columns: None, rows: Vec::new(), size: 0, most };
     match &table.form {

@@ -83,7 +83,7 @@ fn read(kind: &WsdlEndpoint, compiler: &Compiler<'_>) -> Result<Vec<u8>, String>
         };
     }
     let path = uri.strip_prefix("file:").unwrap_or(uri).trim_start_matches("//");
-    std::fs::read(compiler.configuration.root.join(path)).map_err(|error| format!("{path}: {error}"))
+    config::read_file(&compiler.configuration.root.join(path)).map_err(|why| format!("{path}: {why}"))
 }
 
 /// Where a port is.

@@ -145,25 +145,31 @@ struct Came {
     /// Whose certificate it was signed with, and what came with that.
     signer: Option<Arc<Certificate>>,
     between: Vec<Vec<u8>>,
+    /// Who endorsed it, and what came with that.
+    endorser: Option<(Arc<Certificate>, Vec<Vec<u8>>)>,
     /// Of the request to a service, for its answer.
     exchange: Option<Exchange>,
 }
 
 impl Came {
-    /// Asks whether the certificate of the signer is revoked, where the settings say so.
+    /// Asks whether the certificates of those who signed are revoked, where the settings say so.
     async fn is_not_revoked(&self, side: &Side, context: &mut Context) -> Result<(), Fault> {
-        let Some(signer) = &self.signer else { return Ok(()) };
         let Some(ocsp) = context.services().settings.security.ocsp.clone() else { return Ok(()) };
-        let between: Vec<CertificateDer<'_>> =
-            self.between.iter().map(|der| CertificateDer::from(der.as_slice())).collect();
-        let checked = ocsp.servers.check(&signer.der, &between, side.trust.anchors(), ocsp.hard).await;
-        checked.map_err(|why| {
-            let why = format!("{} signed it: {why}", signer.subject);
-            match side.role {
-                Role::Recipient => refused(context, &Failure::invalid(why)),
-                Role::Initiator => unsecured(&why),
-            }
-        })
+        let signers = self.signer.iter().map(|signer| (signer, &self.between));
+        let endorsers = self.endorser.iter().map(|(endorser, between)| (endorser, between));
+        for (signer, between) in signers.chain(endorsers) {
+            let between: Vec<CertificateDer<'_>> =
+                between.iter().map(|der| CertificateDer::from(der.as_slice())).collect();
+            let checked = ocsp.servers.check(&signer.der, &between, side.trust.anchors(), ocsp.hard).await;
+            checked.map_err(|why| {
+                let why = format!("{} signed it: {why}", signer.subject);
+                match side.role {
+                    Role::Recipient => refused(context, &Failure::invalid(why)),
+                    Role::Initiator => unsecured(&why),
+                }
+            })?;
+        }
+        Ok(())
     }
 
     fn take_over(self, context: &mut Context) {
@@ -178,6 +184,10 @@ impl Came {
             }
             if let Some(signer) = &self.signer {
                 context.properties.set("WS_SECURITY_SIGNER", message::Value::from(signer.subject.clone()));
+            }
+            if let Some((endorser, _)) = &self.endorser {
+                let subject = message::Value::from(endorser.subject.clone());
+                context.properties.set("WS_SECURITY_ENDORSER", subject);
             }
             context.attach(Arc::new(OfService(Mutex::new(exchange))));
         }
@@ -274,8 +284,8 @@ fn open_service(side: &Arc<Side>, context: &mut Context) -> Result<Option<Came>,
         Ok(envelope) => envelope,
         Err(why) => return Err(refused(context, &Failure::invalid(why))),
     };
-    let security::Opened { user, signer, between, .. } = opened;
-    Ok(Some(Came { envelope, user, signer, between, exchange: Some(exchange) }))
+    let security::Opened { user, signer, between, endorser, .. } = opened;
+    Ok(Some(Came { envelope, user, signer, between, endorser, exchange: Some(exchange) }))
 }
 
 fn open_endpoint(side: &Arc<Side>, context: &mut Context) -> Result<Option<Came>, Fault> {
@@ -296,8 +306,8 @@ fn open_endpoint(side: &Arc<Side>, context: &mut Context) -> Result<Option<Came>
         None => failed(why.to_string()),
     })?;
     let envelope = Envelope::of_document(opened.document).map_err(failed)?;
-    let security::Opened { user, signer, between, .. } = opened;
-    Ok(Some(Came { envelope, user, signer, between, exchange: None }))
+    let security::Opened { user, signer, between, endorser, .. } = opened;
+    Ok(Some(Came { envelope, user, signer, between, endorser, exchange: None }))
 }
 
 /// The reason of a fault that came instead of an answer.
@@ -437,7 +447,8 @@ fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side
     let message = matches!(policy.binding, Binding::Asymmetric { .. } | Binding::Symmetric { .. });
     let mut store = KeyStore::default();
     let mut trusted = KeyStore::default();
-    if message {
+    let endorses = policy.endorsing.is_some();
+    if message || endorses {
         let mut named = false;
         for crypto in [&config.signature_crypto, &config.encryption_crypto] {
             let of = |endings: &[&str]| {
@@ -461,7 +472,7 @@ fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side
         }
         if let (false, Some(file)) = (named, &settings.keystore) {
             store = read(file.clone(), &settings.password, settings.key_password.as_deref(), compiler)?;
-        } else if !named {
+        } else if !named && (message || role == Role::Initiator) {
             return Err(
                 "there is no key store: set `security.keystore`, or name one in its RampartConfig".to_owned()
             );
@@ -483,15 +494,19 @@ fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side
     let trust = Trust::new(&trusted, &revoked)?;
     let aliases = [config.certificate.as_str(), config.user.as_str(), settings.alias.as_str(), ""];
     let identity = aliases.iter().find_map(|alias| store.identity(alias)).cloned();
-    if !config.certificate.is_empty() && store.identity(&config.certificate).is_none() && message {
+    if !config.certificate.is_empty()
+        && store.identity(&config.certificate).is_none()
+        && (message || endorses)
+    {
         return Err(format!("the key store has no private key `{}`", config.certificate));
     }
     let signs = policy.signs() && matches!(policy.binding, Binding::Asymmetric { .. });
     let decrypts = message && (role == Role::Recipient || signs);
-    if decrypts && identity.is_none() {
+    let endorses_here = endorses && role == Role::Initiator;
+    if (decrypts || endorses_here) && identity.is_none() {
         return Err("no private key is there for it: where there are several, name one with `security.alias` or `userCertAlias`".to_owned());
     }
-    if let Some(identity) = identity.as_ref().filter(|_| signs)
+    if let Some(identity) = identity.as_ref().filter(|_| signs || endorses_here)
         && !identity.certificate.may_sign()
     {
         return Err(format!(
@@ -499,7 +514,7 @@ fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side
             identity.alias
         ));
     }
-    if role == Role::Recipient && signs && trusted.certificates.is_empty() {
+    if role == Role::Recipient && (signs || endorses) && trusted.certificates.is_empty() {
         return Err("no certificate is trusted, so nobody could sign: set `security.truststore`".to_owned());
     }
     let encrypt_for = config.encrypt_for.as_str();
@@ -540,12 +555,9 @@ fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side
 }
 
 fn bytes_of(file: PathBuf, compiler: &Compiler<'_>) -> Result<Vec<u8>, String> {
-    use std::io::Read;
     let path = if file.is_absolute() { file } else { compiler.configuration.root.join(file) };
     let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
-    let mut bytes = Vec::new();
-    let opened = std::fs::File::open(&path).map_err(|why| failed(&why))?;
-    opened.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|why| failed(&why))?;
+    let bytes = config::read_file(&path).map_err(|why| failed(&why))?;
     if bytes.len() as u64 > LARGEST {
         return Err(failed(&"it is too large"));
     }

@@ -44,6 +44,14 @@ pub struct Opened {
     pub signer: Option<Arc<Certificate>>,
     /// The certificates that came with that of the signer, in DER.
     pub between: Vec<Vec<u8>>,
+    /// Who endorsed it, with the certificates that came with that.
+    pub endorser: Option<(Arc<Certificate>, Vec<Vec<u8>>)>,
+}
+
+impl Opened {
+    fn plain(document: Document) -> Opened {
+        Opened { document, user: None, signer: None, between: Vec::new(), endorser: None }
+    }
 }
 
 /// Opens a message.
@@ -57,7 +65,7 @@ pub fn open(
     environment: &Environment<'_>,
 ) -> Result<Opened, Failure> {
     if side.policy.is_none() {
-        return Ok(Opened { document, user: None, signer: None, between: Vec::new() });
+        return Ok(Opened::plain(document));
     }
     if let Binding::Transport { client_certificate } = side.policy.binding
         && side.role == Role::Recipient
@@ -78,7 +86,7 @@ pub fn open(
             && !side.policy.timestamp
             && (side.policy.user.is_none() || side.role == Role::Initiator);
         if nothing {
-            return Ok(Opened { document, user: None, signer: None, between: Vec::new() });
+            return Ok(Opened::plain(document));
         }
         return Err(Failure::invalid("the message has no wsse:Security header"));
     };
@@ -95,6 +103,7 @@ pub fn open(
         signed: HashSet::new(),
         encrypted: HashSet::new(),
         signature: None,
+        endorsement: None,
         timestamp: None,
         user: None,
         confirmations: Vec::new(),
@@ -113,6 +122,11 @@ pub fn open(
             work.exchange.signatures.push(signature.value);
         }
     }
+    let mut endorser = None;
+    if let Some(Endorsement { value, certificate, between, .. }) = work.endorsement.take() {
+        endorser = Some((certificate, between));
+        work.exchange.signatures.push(value);
+    }
     let mut document = work.finish();
     if let Some(header) = places.header
         && elements(&document, header).is_empty()
@@ -123,7 +137,7 @@ pub fn open(
         exchange.signer = signer.clone();
         exchange.user = user.clone();
     }
-    Ok(Opened { document, user, signer, between })
+    Ok(Opened { document, user, signer, between, endorser })
 }
 
 /// The header for this node, the ultimate receiver.
@@ -152,11 +166,23 @@ fn security_header(document: &Document, places: Places) -> Result<Option<NodeId>
 
 /// A signature that was verified.
 struct Signature {
+    node: NodeId,
     value: Vec<u8>,
     /// Who made it; `None`: its key is one that both sides have.
     certificate: Option<Arc<Certificate>>,
     /// What came with that.
     between: Vec<Vec<u8>>,
+}
+
+/// A signature of the signature, or of the timestamp where the transport secures messages, that was verified.
+struct Endorsement {
+    value: Vec<u8>,
+    /// What it covers.
+    covers: HashSet<NodeId>,
+    certificate: Arc<Certificate>,
+    between: Vec<Vec<u8>>,
+    /// The element with the certificate, if that is in the message.
+    token: Option<NodeId>,
 }
 
 struct Work<'a> {
@@ -173,6 +199,7 @@ struct Work<'a> {
     /// Elements that were encrypted as a whole (`true`), or whose content was (`false`).
     encrypted: HashSet<(NodeId, bool)>,
     signature: Option<Signature>,
+    endorsement: Option<Endorsement>,
     timestamp: Option<(NodeId, Timestamp, Timestamp)>,
     user: Option<(NodeId, String)>,
     confirmations: Vec<(NodeId, Option<Vec<u8>>)>,

@@ -49,6 +49,8 @@ struct Work<'a> {
     mark: String,
     ids: usize,
     to_sign: Vec<NodeId>,
+    /// The element with the endorsing certificate, where that is in the message, and its URI.
+    endorsing: Option<(NodeId, String)>,
     /// Elements to encrypt; `true`: all of it, `false`: what is in it.
     to_encrypt: Vec<(NodeId, bool)>,
 }
@@ -114,6 +116,7 @@ impl<'a> Work<'a> {
             mark,
             ids: 0,
             to_sign: Vec::new(),
+            endorsing: None,
             to_encrypt: Vec::new(),
         })
     }
@@ -127,6 +130,7 @@ impl<'a> Work<'a> {
         if policy.user.is_some() && self.side.role == Role::Initiator {
             self.user_token()?;
         }
+        self.endorsing_token()?;
         let message = matches!(policy.binding, Binding::Asymmetric { .. } | Binding::Symmetric { .. });
         if message {
             if policy.confirmation && self.side.role == Role::Recipient {
@@ -138,7 +142,13 @@ impl<'a> Work<'a> {
         let secured = match &policy.binding {
             Binding::Asymmetric { initiator, recipient } => self.asymmetric(*initiator, *recipient)?,
             Binding::Symmetric { protection } => self.symmetric(*protection)?,
-            Binding::Transport { .. } | Binding::None => None,
+            Binding::Transport { .. } => {
+                if let Some(timestamp) = timestamp {
+                    self.endorse(timestamp)?;
+                }
+                None
+            }
+            Binding::None => None,
         };
         // Encrypted data comes after the element that says how it is encrypted.
         if let Some(list) = secured {
@@ -239,6 +249,44 @@ impl<'a> Work<'a> {
         if wanted.encrypted || self.side.policy.encrypts() {
             self.to_encrypt.push((node, true));
         }
+        Ok(())
+    }
+
+    /// The certificate whose key will sign the signature, in requests.
+    fn endorsing_token(&mut self) -> Result<(), Failure> {
+        let wanted = self.side.policy.endorsing.filter(|_| self.side.role == Role::Initiator);
+        let Some(wanted) = wanted else { return Ok(()) };
+        if matches!(wanted.token.include, Include::Always | Include::ToRecipient) {
+            let identity = self.identity()?;
+            let token = self.token(self.security, &identity.certificate);
+            let uri = format!("#{}", self.name(token, "X509"));
+            if wanted.signed && !matches!(self.side.policy.binding, Binding::Transport { .. }) {
+                self.to_sign.push(token);
+            }
+            self.endorsing = Some((token, uri));
+        }
+        Ok(())
+    }
+
+    /// Signs the signature of the message, or what stands for it, where the policy asks for that.
+    fn endorse(&mut self, endorsed: NodeId) -> Result<(), Failure> {
+        let policy = Arc::clone(&self.side.policy);
+        let wanted = policy.endorsing.filter(|_| self.side.role == Role::Initiator);
+        let Some(wanted) = wanted else { return Ok(()) };
+        let identity = self.identity()?;
+        let included = self.endorsing.clone();
+        self.to_sign.push(endorsed);
+        if let Some((token, _)) = included.as_ref().filter(|_| policy.protect_tokens) {
+            self.to_sign.push(*token);
+        }
+        self.sign(
+            Signing::Rsa(policy.suite.signature),
+            |work, info| match &included {
+                Some((_, uri)) => work.refer_to(info, uri, Some(X509_V3)),
+                None => work.refer(info, &identity.certificate, wanted.token),
+            },
+            |bytes| identity.key.sign(policy.suite.signature, bytes),
+        )?;
         Ok(())
     }
 
@@ -378,6 +426,7 @@ impl<'a> Work<'a> {
                 },
                 |bytes| identity.key.sign(policy.suite.signature, bytes),
             )?;
+            work.endorse(signature)?;
             if policy.encrypt_signature && !policy.encrypt_before_signing {
                 work.to_encrypt.push((signature, true));
             }
@@ -494,6 +543,7 @@ impl<'a> Work<'a> {
                 |work, info| work.refer_to_used(info, used),
                 |bytes| Some(mac(how, &used.secret, bytes)),
             )?;
+            work.endorse(signature)?;
             if policy.encrypt_signature && !policy.encrypt_before_signing {
                 work.to_encrypt.push((signature, true));
             }
@@ -593,7 +643,9 @@ impl<'a> Work<'a> {
         let to_sign = std::mem::take(&mut self.to_sign);
         let mut references = Vec::with_capacity(to_sign.len());
         for node in to_sign {
-            let id = match self.document.is_element(node, XENC, "EncryptedData") {
+            let has_plain_id = self.document.is_element(node, XENC, "EncryptedData")
+                || self.document.is_element(node, DS, "Signature");
+            let id = match has_plain_id {
                 true => self.document.attribute(node, "", "Id"),
                 false => self.document.attribute(node, WSU, "Id"),
             };

@@ -54,6 +54,8 @@ pub struct Policy {
     pub required: Vec<Arc<Selected>>,
     /// A token that says who the user is.
     pub user: Option<UserToken>,
+    /// A token whose key signs the signature of requests.
+    pub endorsing: Option<Endorsing>,
     /// Answers confirm the signatures of requests.
     pub confirmation: bool,
     /// References that the receiver can follow.
@@ -211,6 +213,15 @@ pub struct UserToken {
     pub encrypted: bool,
 }
 
+/// A certificate whose key signs the signature of a request; with a TransportBinding, which has none, the timestamp.
+#[derive(Clone, Copy, Debug)]
+pub struct Endorsing {
+    /// The certificate.
+    pub token: Token,
+    /// The signature of the message covers it.
+    pub signed: bool,
+}
+
 /// The algorithms of a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suite {
@@ -356,6 +367,7 @@ impl Policy {
             encrypted: Parts::default(),
             required: Vec::new(),
             user: None,
+            endorsing: None,
             confirmation: false,
             thumbprints: false,
             wss11: false,
@@ -367,7 +379,7 @@ impl Policy {
 
     /// Whether it asks for nothing: the policy `NoSecurity` switches security off.
     pub fn is_none(&self) -> bool {
-        matches!(self.binding, Binding::None) && self.user.is_none()
+        matches!(self.binding, Binding::None) && self.user.is_none() && self.endorsing.is_none()
     }
 
     /// Whether messages are signed.
@@ -397,11 +409,46 @@ impl Policy {
                     .to_owned(),
             );
         }
+        self.check_endorsing()?;
         if self.binding_is_empty() {
             return Err("the policy asks for neither signature nor encryption nor a token".to_owned());
         }
         if self.encrypt_signature && !self.encrypts() {
             return Err("EncryptSignature needs parts that are encrypted".to_owned());
+        }
+        Ok(())
+    }
+
+    fn check_endorsing(&self) -> Result<(), String> {
+        let Some(endorsing) = self.endorsing else { return Ok(()) };
+        let by_transport = match self.binding {
+            Binding::None => {
+                return Err("an endorsing token signs a signature, and there is no binding".to_owned());
+            }
+            Binding::Transport { .. } => true,
+            Binding::Asymmetric { .. } | Binding::Symmetric { .. } => false,
+        };
+        if by_transport && !self.timestamp {
+            return Err("with a TransportBinding an endorsing token signs the timestamp: IncludeTimestamp is not there".to_owned());
+        }
+        if by_transport && self.confirmation {
+            return Err(
+                "with a TransportBinding signatures are not confirmed here (RequireSignatureConfirmation)"
+                    .to_owned(),
+            );
+        }
+        if !by_transport && !self.signs() {
+            return Err("an endorsing token signs the signature of the message, which has none".to_owned());
+        }
+        if endorsing.token.derived {
+            return Err("RequireDerivedKeys: no key is derived from an endorsing certificate".to_owned());
+        }
+        let included = matches!(endorsing.token.include, Include::Always | Include::ToRecipient);
+        if endorsing.signed && !included {
+            return Err(
+                "SignedEndorsingSupportingTokens: a token that is not in the message cannot be signed here"
+                    .to_owned(),
+            );
         }
         Ok(())
     }
@@ -473,7 +520,14 @@ impl Policy {
             // A template for an issuer of tokens, which is not supported.
             "Trust10" | "Trust13" => {}
             "EndorsingSupportingTokens" | "SignedEndorsingSupportingTokens" => {
-                return Err(format!("{local}: signatures of signatures are not made here yet"));
+                if self.endorsing.is_some() {
+                    return Err("there is more than one endorsing token".to_owned());
+                }
+                let token = reader.token(node)?;
+                self.endorsing = Some(Endorsing { token, signed: local.starts_with("Signed") });
+            }
+            "EndorsingEncryptedSupportingTokens" | "SignedEndorsingEncryptedSupportingTokens" => {
+                return Err(format!("{local}: certificates are not encrypted here"));
             }
             name => return Err(unknown(name)),
         }

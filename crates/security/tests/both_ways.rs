@@ -47,6 +47,20 @@ fn policies() -> Vec<(String, String)> {
             all.push((format!("{binding} {assertion}"), policy(binding, "Basic256", "", &parts)));
         }
     }
+    for binding in ["asymmetric", "references", "symmetric", "derived"] {
+        for (assertion, include, more) in [
+            ("EndorsingSupportingTokens", "AlwaysToRecipient", ""),
+            ("EndorsingSupportingTokens", "Never", "<sp:EncryptBeforeSigning/>"),
+            ("EndorsingSupportingTokens", "AlwaysToRecipient", "<sp:ProtectTokens/>"),
+            ("SignedEndorsingSupportingTokens", "AlwaysToRecipient", "<sp:EncryptSignature/>"),
+        ] {
+            let parts = format!("{ALL}{}", endorsing(assertion, include));
+            all.push((
+                format!("{binding} {assertion} {include} {more}"),
+                policy(binding, "Basic256", more, &parts),
+            ));
+        }
+    }
     for suite in [
         "Basic256Rsa15",
         "Basic192",
@@ -390,4 +404,180 @@ fn comments_are_not_seen() {
         assert_eq!(opened.text(children[0]), "12 < 13 & \"ä\"", "{number}");
         assert!(!xml::to_string(&opened, Document::ROOT).contains("<!--"), "{number}");
     }
+}
+
+/// The elements of the security header of a request, with their names.
+fn blocks(request: &str) -> Vec<(String, String)> {
+    let document = parse(request);
+    let header =
+        document.descendants(Document::ROOT).find(|&node| document.local(node) == "Security").unwrap();
+    let children = document.children(header);
+    let write = |node| {
+        let options =
+            xml::WriteOptions { declaration: false, inherited_namespaces: true, ..Default::default() };
+        let mut out = Vec::new();
+        xml::write(&document, node, &options, &mut out);
+        String::from_utf8(out).unwrap()
+    };
+    children.map(|node| (document.local(node).to_owned(), write(node))).collect()
+}
+
+/// A request with another security header.
+fn with_blocks(request: &str, blocks: &[&str]) -> String {
+    let start = request.find("<wsse:Security").unwrap();
+    let inside = start + request[start..].find('>').unwrap() + 1;
+    let end = request.find("</wsse:Security>").unwrap();
+    format!("{}{}{}", &request[..inside], blocks.concat(), &request[end..])
+}
+
+/// The endorsing signature must be over the very signature of the message, and only that signature says what is signed.
+#[test]
+fn only_what_endorses_the_message_is_accepted() {
+    for binding in ["asymmetric", "symmetric"] {
+        let text = policy(
+            binding,
+            "Basic256",
+            "",
+            &format!("{BODY}{}", endorsing("EndorsingSupportingTokens", "AlwaysToRecipient")),
+        );
+        let plain_text = policy(binding, "Basic256", "", BODY);
+        let (client, service) = (side(Role::Initiator, &text), side(Role::Recipient, &text));
+        let world = World::default();
+        let make = |text: &str| world.secure(text, &client, &mut Exchange::default()).unwrap();
+        let (request, other) = (make(REQUEST), make(REQUEST));
+        let (parts, others) = (blocks(&request), blocks(&other));
+        let is_of = |part: &&(String, String)| part.0 == "Signature";
+        let signatures: Vec<&str> = parts.iter().filter(is_of).map(|part| part.1.as_str()).collect();
+        let foreign: Vec<&str> = others.iter().filter(is_of).map(|part| part.1.as_str()).collect();
+        let (&[primary, endorsing], &[foreign_primary, foreign_endorsing]) = (&signatures[..], &foreign[..])
+        else {
+            panic!("{binding}: {signatures:?}")
+        };
+        let all: Vec<&str> = parts.iter().map(|part| part.1.as_str()).collect();
+        let without = |what: &str| all.iter().copied().filter(|part| *part != what).collect::<Vec<_>>();
+        let instead = |what: &str, with: &'static str| {
+            all.iter().map(|part| if *part == what { with } else { *part }).collect::<Vec<_>>()
+        };
+        let leak = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
+        let open = |message: &str| {
+            let fresh = World { now: world.now, ..World::default() };
+            fresh
+                .open(message, &service, &mut Exchange::default())
+                .map(|opened| opened.endorser.unwrap().0.subject.clone())
+        };
+        // As it is written anew, it is still what was signed; the endorsing signature may come first.
+        assert!(open(&with_blocks(&request, &all)).unwrap().contains("client"), "{binding}");
+        let mut first = vec![all[0]];
+        first.extend(parts.iter().filter(|part| part.0 == "BinarySecurityToken").map(|part| part.1.as_str()));
+        first.push(endorsing);
+        first.extend(
+            all[1..]
+                .iter()
+                .copied()
+                .filter(|part| *part != endorsing && !part.starts_with("<wsse:BinarySecurityToken")),
+        );
+        assert!(open(&with_blocks(&request, &first)).is_ok(), "{binding}: the endorsing signature first");
+        let twice = [&all[..], &[endorsing]].concat();
+        let both = [&all[..], &[foreign_primary]].concat();
+        for (what, message) in [
+            ("not endorsed", with_blocks(&request, &without(endorsing))),
+            ("the endorsing signature alone", with_blocks(&request, &without(primary))),
+            ("that of another message", with_blocks(&request, &instead(endorsing, leak(foreign_endorsing)))),
+            (
+                "the signature of another message",
+                with_blocks(&request, &instead(primary, leak(foreign_primary))),
+            ),
+            (
+                "both of another message",
+                with_blocks(&request, &instead(primary, leak(foreign_primary)))
+                    .replace(endorsing, foreign_endorsing),
+            ),
+            ("endorsed twice", with_blocks(&request, &twice)),
+            ("two signatures", with_blocks(&request, &both)),
+            (
+                "the signature within the other",
+                with_blocks(&request, &without(primary))
+                    .replace("</ds:Signature>", &format!("<ds:Object>{primary}</ds:Object></ds:Signature>")),
+            ),
+        ] {
+            let opened = open(&message);
+            assert!(opened.is_err(), "{binding}, {what}: {opened:?}");
+        }
+        // A service that asks for no endorsement takes no second signature, and one that does takes no message without.
+        let plain_service = side(Role::Recipient, &plain_text);
+        assert!(
+            World::default().open(&request, &plain_service, &mut Exchange::default()).is_err(),
+            "{binding}"
+        );
+        let plain_client = side(Role::Initiator, &plain_text);
+        let plain = world.secure(REQUEST, &plain_client, &mut Exchange::default()).unwrap();
+        assert!(open(&plain).is_err(), "{binding}");
+    }
+}
+
+/// A client that holds the key of the message endorses with a key of its own, which must be trusted.
+#[test]
+fn only_trusted_certificates_endorse() {
+    use busbar_security::keys::KeyStore;
+    let text = policy(
+        "symmetric",
+        "Basic256",
+        "",
+        &format!("{BODY}{}", endorsing("SignedEndorsingSupportingTokens", "AlwaysToRecipient")),
+    );
+    let (mut client, service) = (side(Role::Initiator, &text), side(Role::Recipient, &text));
+    let world = World::default();
+    let other = pair("other", &[rcgen::KeyUsagePurpose::DigitalSignature]);
+    let store = KeyStore::read(other.both().as_bytes(), "", None).unwrap();
+    client.own = store.identities.first().cloned();
+    let request = world.secure(REQUEST, &client, &mut Exchange::default()).unwrap();
+    assert!(world.open(&request, &service, &mut Exchange::default()).is_err());
+    // A token that is not signed, where it has to be.
+    let not_signed = text.replace("SignedEndorsing", "Endorsing");
+    let client = side(Role::Initiator, &not_signed);
+    let request = world.secure(REQUEST, &client, &mut Exchange::default()).unwrap();
+    let failure = world.open(&request, &service, &mut Exchange::default()).unwrap_err();
+    assert!(failure.to_string().contains("endorsing token is not signed"), "{failure}");
+}
+
+/// With https, the timestamp is what is endorsed.
+#[test]
+fn a_timestamp_is_endorsed_where_the_transport_secures_messages() {
+    let sp = "http://docs.oasis-open.org/ws-sx/ws-securitypolicy/200702";
+    let make = |timestamp: &str, endorsing: &str| {
+        format!(
+            "<wsp:Policy xmlns:wsp='http://www.w3.org/ns/ws-policy' xmlns:sp='{sp}'><sp:TransportBinding><wsp:Policy><sp:TransportToken><wsp:Policy><sp:HttpsToken/></wsp:Policy></sp:TransportToken>\
+             <sp:AlgorithmSuite><wsp:Policy><sp:Basic256Sha256/></wsp:Policy></sp:AlgorithmSuite>{timestamp}</wsp:Policy></sp:TransportBinding>{endorsing}</wsp:Policy>"
+        )
+    };
+    let token = endorsing("EndorsingSupportingTokens", "AlwaysToRecipient");
+    let text = make("<sp:IncludeTimestamp/>", &token);
+    let (client, service) = (side(Role::Initiator, &text), side(Role::Recipient, &text));
+    let world = World::default();
+    let (mut asked, mut answers) = (Exchange::default(), Exchange::default());
+    let request = world.secure(REQUEST, &client, &mut asked).unwrap();
+    let opened = world.open(&request, &service, &mut answers).unwrap();
+    assert!(opened.signer.is_none() && opened.endorser.unwrap().0.subject.contains("client"));
+    assert!(world.open(&request, &service, &mut Exchange::default()).is_err(), "a replay");
+    let answer = world.secure(ANSWER, &service, &mut answers).unwrap();
+    assert!(world.open(&answer, &client, &mut asked).is_ok());
+    let parts = blocks(&request);
+    let unsigned: Vec<&str> =
+        parts.iter().filter(|part| part.0 != "Signature").map(|part| part.1.as_str()).collect();
+    assert!(
+        World::default().open(&with_blocks(&request, &unsigned), &service, &mut Exchange::default()).is_err()
+    );
+    let mut changed = request.clone();
+    let at = changed.find("<wsu:Created>").unwrap() + 13;
+    changed.replace_range(at..at + 4, "2025");
+    assert!(World::default().open(&changed, &service, &mut Exchange::default()).is_err());
+    let parse = |text: &str| busbar_security::Policy::parse(text.as_bytes()).unwrap_err();
+    assert!(parse(&make("", &token)).contains("IncludeTimestamp"));
+    assert!(parse(&make("<sp:IncludeTimestamp/>", &format!("{token}{token}"))).contains("more than one"));
+    assert!(
+        parse(&make("<sp:IncludeTimestamp/>", &token.replace("Supporting", "EncryptedSupporting")))
+            .contains("not encrypted")
+    );
+    let signed = endorsing("SignedEndorsingSupportingTokens", "Never");
+    assert!(parse(&make("<sp:IncludeTimestamp/>", &signed)).contains("not in the message"));
 }

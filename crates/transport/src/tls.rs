@@ -482,8 +482,13 @@ const LARGEST: u64 = 16 << 20;
 
 fn read(file: &Path) -> Result<Vec<u8>, TlsError> {
     let mut text = Vec::new();
+    let failed = |why: &dyn std::fmt::Display| TlsError(format!("{} cannot be read: {why}", file.display()));
+    // Opening a pipe would wait for a writer.
+    if !std::fs::metadata(file).map_err(|error| failed(&error))?.is_file() {
+        return Err(failed(&"it is not a file"));
+    }
     let read = File::open(file).and_then(|opened| opened.take(LARGEST).read_to_end(&mut text));
-    read.map_err(|error| TlsError(format!("{} cannot be read: {error}", file.display())))?;
+    read.map_err(|error| failed(&error))?;
     // Editors of Windows put a byte order mark before the first line.
     if text.starts_with(b"\xEF\xBB\xBF") {
         text.drain(..3);

@@ -184,6 +184,10 @@ impl Change {
         let path = fs::canonicalize(path).map_err(unreadable)?;
         let until = Instant::now() + PATIENCE;
         loop {
+            // Opening a pipe would wait for a writer.
+            if !fs::metadata(&path).map_err(unreadable)?.is_file() {
+                return Err(format!("cannot read {}: it is not a file", path.display()));
+            }
             let file = File::open(&path).map_err(unreadable)?;
             match file.try_lock() {
                 Ok(()) => {}

@@ -114,11 +114,21 @@ fn serve(mut stream: TcpStream, asked: &Mutex<Vec<String>>) {
                             ("uid", "twice") => {
                                 (0..2).for_each(|_| out.extend(entry("uid=alice,ou=people", &[])))
                             }
+                            ("uid", "limited") => out.extend(entry("uid=alice,ou=people", &[])),
                             ("member", "uid=alice,ou=people") => out.extend(entry("cn=read", &["read"])),
                             _ => {}
                         }
                     }
-                    out.extend(done(0x65, 0));
+                    // The entry of a user itself, with its groups.
+                    if found.is_empty() && base == "uid=alice,ou=people" {
+                        out.extend(entry(
+                            &base,
+                            &["cn=read,ou=groups", "ou=cn,cn=write", "cn=a\\, b,ou=groups"],
+                        ));
+                    }
+                    // One more than the server gives.
+                    let is_cut = found.iter().any(|(_, value)| value == "limited");
+                    out.extend(done(0x65, if is_cut { 4 } else { 0 }));
                     out
                 }
                 _ => return,
@@ -137,13 +147,18 @@ fn users_of_a_directory_are_let_in_with_their_groups() {
          [access.named.ldap]\naddress = 'ldap://{address}'\nuser = 'uid={{user}},ou=people'\n\
          [access.searched.ldap]\naddress = 'ldap://{address}'\nbase = 'dc=example'\nfilter = '(&(objectClass=person)(uid={{user}}))'\n\
          bind = 'cn=bus'\npassword = 'secret of the bus'\ngroup_base = 'ou=groups'\n\
+         [access.listed.ldap]\naddress = 'ldap://{address}'\nuser = 'uid={{user}},ou=people'\ngroup_attribute = 'memberOf'\n\
          [access.both]\nusers = true\n[access.both.ldap]\naddress = 'ldap://{address}'\nuser = 'uid={{user}},ou=people'\n\
          [access.shut.ldap]\naddress = 'ldap://{address}'\nbase = 'dc=example'\nbind = 'cn=bus'\npassword = 'wrong'\n\
          [access.gone.ldap]\naddress = 'ldap://127.0.0.1:1'\nuser = 'uid={{user}}'\n"
     );
     let scopes = "<property name='scopes' value='read'/>";
-    let artifacts =
-        api("named", "") + &api("searched", scopes) + &api("both", "") + &api("shut", "") + &api("gone", "");
+    let artifacts = api("named", "")
+        + &api("searched", scopes)
+        + &api("listed", scopes)
+        + &api("both", "")
+        + &api("shut", "")
+        + &api("gone", "");
     let bus = Process::run(&directory("ldap", &artifacts, &settings), &[]);
     let basic = |both: &str| format!("Authorization: Basic {}\r\n", STANDARD.encode(both));
     for (name, user, status) in [
@@ -163,6 +178,12 @@ fn users_of_a_directory_are_let_in_with_their_groups() {
         ("searched", "*:opensesame", 401),
         ("searched", "alice)(uid=*:opensesame", 401),
         ("searched", "twice:opensesame", 401),
+        // The server has found more than it gives, so nobody knows whose password that is.
+        ("searched", "limited:opensesame", 401),
+        ("searched", "al{dn}ice:opensesame", 401),
+        ("searched", "{user}:opensesame", 401),
+        ("listed", "alice:opensesame", 200),
+        ("listed", "bob:hunter2", 403),
         ("searched", "bob:hunter2", 403),
         ("both", "bob:hunter2", 200),
         ("both", "alice:of the settings", 200),
@@ -224,6 +245,8 @@ fn broken(how: &str) -> Vec<u8> {
         "entry" => message(1, &value(0x64, &[value(4, b"uid=alice"), value(0x30, &[])].concat())),
         "unknown" => message(1, &value(0x7e, &[])),
         "another" => message(7, &value(0x61, &[0x0a, 1, 0, 4, 0, 4, 0])),
+        "without-code" => message(1, &value(0x61, &[0x0a, 0, 4, 0, 4, 0])),
+        "search" => message(1, &value(0x65, &[0x0a, 1, 0, 4, 0, 4, 0])),
         "busy" => message(1, &value(0x61, &[0x0a, 1, 51, 4, 1, 0xff, 4, 1, 0xff])),
         "goodbye" => message(0, &value(0x78, &[])),
         "cut" => vec![0x30, 12, 2, 1],
@@ -245,6 +268,8 @@ fn a_server_that_breaks_the_protocol_lets_nobody_in() {
         "entry",
         "unknown",
         "another",
+        "without-code",
+        "search",
         "busy",
         "goodbye",
         "cut",
@@ -277,4 +302,62 @@ fn a_server_that_breaks_the_protocol_lets_nobody_in() {
     assert_eq!(ask(&bus, "GET", "/good/orders", &basic("alice:opensesame"), "").status, 200);
     bus.says("profile=broken status=503", ways.len());
     assert!(!bus.stderr().contains("panic"), "{}", bus.stderr());
+}
+
+/// The user store of a WSO2 server is a directory: `RESTBasicAuthHandler` lets its users in, and others may name it as a profile.
+#[test]
+fn the_user_store_of_a_server_lets_in_whom_its_filters_find() {
+    let server = Server::start();
+    let handled = "<api name='handled' context='/handled'><resource methods='GET' uri-template='/orders'><inSequence><respond/></inSequence></resource>\
+         <handlers><handler class='org.wso2.micro.integrator.security.handler.RESTBasicAuthHandler'/></handlers></api>";
+    let scopes = "<property name='scopes' value='read'/>";
+    let root = directory("user-store", &(handled.to_owned() + &api("user_store", scopes)), "");
+    std::fs::create_dir_all(root.join("conf")).unwrap();
+    let store = format!(
+        "[server]\nhostname = 'localhost'\n[user_store]\ntype = 'read_only_ldap'\nconnection_url = 'ldap://{}'\nconnection_name = 'cn=bus'\n\
+         connection_password = '$secret{{ldap}}'\nuser_search_base = 'dc=example'\nuser_name_search_filter = '(&(objectClass=person)(uid=?))'\n\
+         group_search_base = 'ou=groups'\n[[internal_apis.users]]\nuser.name = 'dora'\nuser.password = 'of the file'\n[secrets]\nldap = '[secret of the bus]'\n",
+        server.address
+    );
+    std::fs::write(root.join("conf/deployment.toml"), &store).unwrap();
+    let basic = |both: &str| format!("Authorization: Basic {}\r\n", STANDARD.encode(both));
+    {
+        let bus = Process::run(&root, &[]);
+        for (name, fields, status) in [
+            ("handled", String::new(), 401),
+            ("handled", basic("alice:opensesame"), 200),
+            ("handled", basic("bob:hunter2"), 200),
+            ("handled", basic("dora:of the file"), 200),
+            // As WSO2's handler.
+            ("handled", basic("alice:x"), 403),
+            ("handled", basic("alice:"), 403),
+            ("handled", basic("*:opensesame"), 403),
+            ("handled", "Authorization: Bearer x\r\n".to_owned(), 401),
+            ("user_store", basic("alice:opensesame"), 200),
+            ("user_store", basic("bob:hunter2"), 403),
+            ("user_store", basic("bob:x"), 401),
+        ] {
+            let response = ask(&bus, "GET", &format!("/{name}/orders"), &fields, "");
+            assert_eq!(response.status, status, "{name} {fields}: {}\n{}", response.body, bus.stderr());
+        }
+        let asked = server.asked.lock().unwrap().clone();
+        for wanted in [
+            "dc=example [(\"objectClass\", \"person\"), (\"uid\", \"alice\")]",
+            "ou=groups [(\"objectClass\", \"groupOfNames\"), (\"member\", \"uid=alice,ou=people\")]",
+        ] {
+            assert!(asked.iter().any(|entry| entry == wanted), "{wanted}: {asked:?}");
+        }
+        assert!(
+            !bus.stderr().contains("opensesame") && !bus.stderr().contains("secret of the bus"),
+            "{}",
+            bus.stderr()
+        );
+    }
+    // Without its secret the store has no effect, and the users of the file remain.
+    std::fs::write(root.join("conf/deployment.toml"), store.replace("\nldap = ", "\nother = ")).unwrap();
+    let bus = Process::run(&root, &[]);
+    bus.says("`user_store` has no effect", 1);
+    for (user, status) in [("dora:of the file", 200), ("alice:opensesame", 403)] {
+        assert_eq!(ask(&bus, "GET", "/handled/orders", &basic(user), "").status, status, "{user}");
+    }
 }

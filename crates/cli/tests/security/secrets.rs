@@ -68,6 +68,19 @@ fn a_vault_is_kept_by_its_commands() {
         assert!(code == 1 && out.is_empty() && errors.contains(wanted), "{arguments:?}: {errors}");
         assert!(!errors.contains("opensesame") && !errors.contains(PASSWORD), "{errors}");
     }
+    // A pipe that nobody writes into is not waited for.
+    let pipe = root.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for verb in ["remove", "get"] {
+        let out = Command::new("timeout")
+            .args(["20", env!("CARGO_BIN_EXE_busbar"), "vault", verb, pipe.to_str().unwrap(), "db"])
+            .env("BUSBAR_VAULT_PASSWORD", PASSWORD)
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.code() == Some(1) && errors.contains("it is not a file"), "{verb}: {out:?}");
+    }
+    std::fs::remove_file(&pipe).unwrap();
     let both = [("BUSBAR_VAULT_PASSWORD", PASSWORD), ("BUSBAR_VAULT_NEW_PASSWORD", "vault-password-2")];
     assert_eq!(vault(&["password", file], &both, "").0, 0);
     assert_eq!(run(&["list", file], "").0, 1);
@@ -253,6 +266,9 @@ fn planted_secrets_are_in_no_output() {
         ("address = \"127.0.0.1:1\"", "address = \"http://bus:PLANTED-proxy@127.0.0.1:1\""),
         ("secrets = [\"PLANTED-webhook\"]", "secrets = \"PLANTED-webhook\""),
         ("secret = \"PLANTED-tokens-0123456789abcdef012\"", "secret = \"PLANTED-short\""),
+        ("keys = { acme = \"PLANTED-key\" }", "keys = \"PLANTED-key\""),
+        ("tokens = { ops = \"PLANTED-admin\" }", "tokens = \"PLANTED-admin\""),
+        ("[http.users]\nalice = \"PLANTED-user\"", "[http]\nusers = \"PLANTED-user\""),
     ] {
         let wrong = SETTINGS.replacen(from, to, 1);
         assert_ne!(wrong, SETTINGS);

@@ -3,7 +3,7 @@
 
 use super::Compiler;
 use crate::runtime::artifacts::{Cors, Handler, Resource};
-use crate::runtime::guard::{Guard, Profile};
+use crate::runtime::guard::{Guard, Profile, USER_STORE};
 use diagnostics::{Diagnostic, Span};
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(super) fn of_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Op
     let name = access_profile.value.text().map(str::trim).unwrap_or_default().to_owned();
     let profile = profile(&name, proxy.name.span, "the proxy service", compiler)?;
     let scopes = words(&text("accessScopes").unwrap_or_default());
-    Some(Arc::new(Guard { profile, scopes, of_resources: Vec::new() }))
+    Some(Arc::new(Guard { profile, scopes, of_resources: Vec::new(), forbids: false }))
 }
 
 /// A profile of the settings; `None` after a recorded error: an artifact without its guard must not be open.
@@ -90,7 +90,7 @@ fn guard(handler: &config::Handler, resources: &[Resource], compiler: &mut Compi
         }
     }
     let scopes = words(&property("scopes").unwrap_or_default());
-    is_good.then(|| Handler::Guard(Arc::new(Guard { profile, scopes, of_resources })))
+    is_good.then(|| Handler::Guard(Arc::new(Guard { profile, scopes, of_resources, forbids: false })))
 }
 
 fn handler(
@@ -100,6 +100,15 @@ fn handler(
 ) -> Option<Handler> {
     match handler.class.rsplit('.').next().unwrap_or_default() {
         "RESTBasicAuthHandler" | "BasicAuthHandler" => {
+            if let Some(profile) = compiler.services.settings.access.get(USER_STORE).cloned() {
+                let (scopes, of_resources) = (Vec::new(), Vec::new());
+                return Some(Handler::Guard(Arc::new(Guard {
+                    profile,
+                    scopes,
+                    of_resources,
+                    forbids: true,
+                })));
+            }
             if compiler.services.settings.users.is_empty() {
                 compiler.warning(
                     "no-users",

@@ -90,7 +90,7 @@ pub(crate) async fn check(guard: &Arc<Guard>, context: &mut Context) -> Option<R
             context.attach(Arc::new(LetIn(let_in)));
             None
         }
-        Err(why) => Some(refuse(profile, &why, context)),
+        Err(why) => Some(refuse(guard, &why, context)),
     }
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn allows(
     let of_resource = resource.and_then(|number| guard.of_resources.get(number)).map(Vec::as_slice);
     let lacks = caller.lacks(&guard.scopes).or_else(|| caller.lacks(of_resource.unwrap_or_default()));
     let lacks = lacks?;
-    Some(refuse(&guard.profile, &Refused::Scope(lacks.to_owned()), context))
+    Some(refuse(guard, &Refused::Scope(lacks.to_owned()), context))
 }
 
 /// What the flow may know of the caller.
@@ -133,9 +133,11 @@ fn note(profile: &Profile, caller: &Caller, context: &mut Context) {
     }
 }
 
-fn refuse(profile: &Profile, why: &Refused, context: &Context) -> Response {
+fn refuse(guard: &Guard, why: &Refused, context: &Context) -> Response {
+    let profile = &guard.profile;
     let (status, error, reason) = match why {
         Refused::Missing => (401, "", "it has no credentials"),
+        Refused::Invalid(why) if guard.forbids => (403, "", why.as_str()),
         Refused::Invalid(why) => (401, "invalid_token", why.as_str()),
         Refused::Scope(scope) => (403, "insufficient_scope", scope.as_str()),
         Refused::Unavailable(why) => (503, "temporarily_unavailable", why.as_str()),
@@ -158,7 +160,7 @@ fn refuse(profile: &Profile, why: &Refused, context: &Context) -> Response {
     if status == 503 {
         response.head.headers.set("Retry-After", "10");
     }
-    if matches!(status, 401 | 403) {
+    if status == 401 || matches!(why, Refused::Scope(_)) {
         let realm = &profile.name;
         if profile.tokens.is_some() || profile.introspection.is_some() {
             let scope = if let Refused::Scope(scopes) = why {

@@ -1,8 +1,8 @@
 //! Users of a directory: a name and a password are good if a bind with them succeeds (`[access.NAME.ldap]`).
 
-use crate::runtime::guard::Directory;
+use crate::runtime::guard::{Directory, Groups};
 use crate::runtime::services::Services;
-use authentication::ldap::{self, LARGEST, LONGEST_NAME, Response};
+use authentication::ldap::{self, Filter, LARGEST, LONGEST_NAME, Response, Search};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use transport::Socket;
@@ -78,10 +78,13 @@ impl Talk {
             (Some(name), _) => name.of(user),
             (None, Some((base, filter))) => {
                 self.bind_as_bus(directory).await?;
-                let found = self.search(base, filter, user, "", "1.1", 2).await?;
-                // Two entries match: the name is ambiguous.
-                let [(dn, _)] = found.as_slice() else { return Err(Refused::Wrong) };
-                dn.clone()
+                let what = Search { base, only_base: false, filter, user, dn: "", attribute: "1.1", most: 2 };
+                let (found, is_all) = self.search(&what).await?;
+                match found.as_slice() {
+                    [(dn, _)] if is_all => dn.clone(),
+                    // Several entries match: the name is ambiguous.
+                    _ => return Err(Refused::Wrong),
+                }
             }
             (None, None) => return Err(Refused::Wrong),
         };
@@ -89,12 +92,24 @@ impl Talk {
         if dn.is_empty() || !self.bind(&dn, password).await? {
             return Err(Refused::Wrong);
         }
-        let Some((base, filter, attribute)) = &directory.groups else { return Ok(Vec::new()) };
+        let Some(groups) = &directory.groups else { return Ok(Vec::new()) };
         if directory.bind.is_some() {
             self.bind_as_bus(directory).await?;
         }
-        let found = self.search(base, filter, user, &dn, attribute, GROUPS).await?;
-        Ok(found.into_iter().flat_map(|(_, values)| values).collect())
+        match groups {
+            Groups::Entries(base, filter, attribute) => {
+                let what = Search { base, only_base: false, filter, user, dn: &dn, attribute, most: GROUPS };
+                let (found, _) = self.search(&what).await?;
+                Ok(found.into_iter().flat_map(|(_, values)| values).collect())
+            }
+            Groups::OfUser(attribute, part) => {
+                let filter = &Filter::any();
+                let what = Search { base: &dn, only_base: true, filter, user, dn: &dn, attribute, most: 1 };
+                let (found, _) = self.search(&what).await?;
+                let names = found.iter().flat_map(|(_, values)| values).take(usize::from(GROUPS));
+                Ok(names.filter_map(|name| ldap::first_value(name, part)).collect())
+            }
+        }
     }
 
     async fn bind_as_bus(&mut self, directory: &Directory) -> Result<(), Refused> {
@@ -111,31 +126,34 @@ impl Talk {
         self.number += 1;
         self.send(&ldap::bind(self.number, dn, password)).await?;
         match self.receive().await? {
-            Response::Done(0) => Ok(true),
-            Response::Done(code) if NOT_LET_IN.contains(&code) => Ok(false),
+            Response::Bound(0) => Ok(true),
+            Response::Bound(code) if NOT_LET_IN.contains(&code) => Ok(false),
             response => Err(unexpected(&response)),
         }
     }
 
-    async fn search(
-        &mut self,
-        base: &str,
-        filter: &ldap::Filter,
-        user: &str,
-        dn: &str,
-        attribute: &str,
-        most: u16,
-    ) -> Result<Vec<(String, Vec<String>)>, Refused> {
+    /// The entries that are found, and whether these are all.
+    async fn search(&mut self, what: &Search<'_>) -> Result<(Vec<(String, Vec<String>)>, bool), Refused> {
         self.number += 1;
-        self.send(&ldap::search(self.number, base, filter, user, dn, attribute, most)).await?;
-        let mut found = Vec::new();
+        self.send(&ldap::search(self.number, what)).await?;
+        let (mut found, mut is_all, mut size) = (Vec::new(), true, 0);
         loop {
             match self.receive().await? {
-                Response::Entry(dn, values) if found.len() < usize::from(most) => found.push((dn, values)),
-                // More than were asked for: 4 is sizeLimitExceeded.
-                Response::Entry(..) | Response::Other => {}
-                Response::Done(0 | 4) => return Ok(found),
-                Response::Done(32) => return Ok(Vec::new()),
+                Response::Entry(dn, values) if found.len() < usize::from(what.most) => {
+                    size += dn.len() + values.iter().map(String::len).sum::<usize>();
+                    if size > LARGEST {
+                        return Err(Refused::Unavailable("its response is too large".to_owned()));
+                    }
+                    found.push((dn, values));
+                }
+                // More than were asked for.
+                Response::Entry(..) => is_all = false,
+                Response::Other => {}
+                Response::Searched(0) => return Ok((found, is_all)),
+                // sizeLimitExceeded: of the request, or of the server for this user.
+                Response::Searched(4) => return Ok((found, false)),
+                // noSuchObject
+                Response::Searched(32) => return Ok((Vec::new(), true)),
                 response => return Err(unexpected(&response)),
             }
         }
@@ -169,8 +187,10 @@ impl Talk {
 
 fn unexpected(response: &Response) -> Refused {
     Refused::Unavailable(match response {
-        Response::Done(u32::MAX) => "it ended the connection (notice of disconnection)".to_owned(),
-        Response::Done(code) => format!("it answered with the code {code}"),
+        Response::Disconnects => "it ended the connection (notice of disconnection)".to_owned(),
+        Response::Bound(code @ 1..) | Response::Searched(code @ 1..) => {
+            format!("it answered with the code {code}")
+        }
         _ => "its response does not fit the request".to_owned(),
     })
 }

@@ -138,7 +138,7 @@ pub(crate) enum Handler {
     BasicAuthentication,
     /// `CORSRequestHandler`.
     Cors(Arc<Cors>),
-    /// `AccessHandler`: whom a profile of the settings lets in.
+    /// `AccessHandler`, and `RESTBasicAuthHandler` with a user store: whom a profile of the settings lets in.
     Guard(Arc<Guard>),
 }
 

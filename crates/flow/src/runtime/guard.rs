@@ -12,6 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use transport::Target;
 
+/// The profile of `RESTBasicAuthHandler`, if there is one: otherwise the handler is for the users of the settings only.
+pub const USER_STORE: &str = "user_store";
+
 /// The ways in which a client may authenticate.
 #[derive(Default)]
 pub struct Profile {
@@ -83,10 +86,19 @@ pub struct Directory {
     pub search: Option<(String, Filter)>,
     /// The bind for searches, name and password; `None`: anonymous, or for groups that of the user.
     pub bind: Option<(String, String)>,
-    /// Below what groups are searched for, by what, and the attribute that is a scope.
-    pub groups: Option<(String, Filter, String)>,
+    /// Where the groups of a user are; `None`: they are not asked for.
+    pub groups: Option<Groups>,
     /// How long what it says is used.
     pub cache: Duration,
+}
+
+/// See [`Directory::groups`].
+#[derive(Clone, Debug)]
+pub enum Groups {
+    /// Entries: below what they are searched for, by what, and the attribute that is a scope.
+    Entries(String, Filter, String),
+    /// An attribute of the user has their names (`memberOf`): that, and the part of a name that is a scope.
+    OfUser(String, String),
 }
 
 impl fmt::Display for Directory {
@@ -154,4 +166,6 @@ pub struct Guard {
     pub scopes: Vec<String>,
     /// Those that requests of single resources need besides, by the number of the resource.
     pub of_resources: Vec<Vec<String>>,
+    /// Wrong credentials are answered with 403, as by WSO2's handler, and not with 401.
+    pub forbids: bool,
 }

@@ -62,7 +62,7 @@ impl Key {
     /// It cannot be read, or is no such key: what to do instead.
     pub fn read(path: &Path) -> Result<Key, String> {
         let place = |why: String| format!("{}: {why}", path.display());
-        let bytes = std::fs::read(path).map_err(|error| place(error.to_string()))?;
+        let bytes = config::read_file(path).map_err(place)?;
         if bytes.len() > MAX_KEY {
             return Err(place("it is too large for a key".to_owned()));
         }

@@ -57,6 +57,10 @@ impl Cache {
         let kept = self.remote.kept();
         let mut secrets = lock(&self.secrets);
         if secrets.len() >= MAX_KEPT && !secrets.contains_key(&question) {
+            // Names that a message brought, and that lead to nothing, are in nobody's way.
+            secrets.retain(|_, entry| entry.secret.is_some() || entry.is_asked);
+        }
+        if secrets.len() >= MAX_KEPT && !secrets.contains_key(&question) {
             return Err(unless("too many secrets are asked for"));
         }
         let entry = secrets.entry(question.clone()).or_default();
@@ -172,6 +176,19 @@ mod tests {
         fn kept(&self) -> Duration {
             self.kept
         }
+    }
+
+    #[test]
+    fn names_without_a_secret_leave_room_for_others() {
+        let server = Arc::new(Server { kept: Duration::from_secs(3600), ..Server::default() });
+        let cache = Cache::new(server);
+        assert!(cache.secret(&["secret/a", "b"], true).is_ok());
+        for number in 0..2 * MAX_KEPT {
+            assert!(cache.secret(&["none", &number.to_string()], true).is_err());
+        }
+        assert!(cache.secret(&["secret/c", "d"], true).is_ok());
+        assert!(lock(&cache.secrets).len() <= MAX_KEPT);
+        assert_eq!(cache.secret(&["secret/a", "b"], false).unwrap(), "- secret/a b 0");
     }
 
     #[test]

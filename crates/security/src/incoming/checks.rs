@@ -23,6 +23,7 @@ impl Work<'_> {
         if policy.signs() && self.signature.is_none() {
             return Err(Failure::invalid("the message is not signed"));
         }
+        self.check_endorsement()?;
         if let Some((timestamp, _, _)) = self.timestamp
             && message
             && policy.signs()
@@ -63,7 +64,10 @@ impl Work<'_> {
         }
         let with_certificate =
             self.signature.as_ref().is_some_and(|signature| signature.certificate.is_some());
-        if with_certificate || policy.user.is_some_and(|wanted| !wanted.without_password) {
+        if with_certificate
+            || self.endorsement.is_some()
+            || policy.user.is_some_and(|wanted| !wanted.without_password)
+        {
             marks.of_somebody();
         }
         if policy.signs() && !policy.signed.is_empty() {
@@ -73,6 +77,32 @@ impl Work<'_> {
             self.drop_comments();
         }
         Ok(marks)
+    }
+
+    /// The endorsing signature is over the very signature that secures the message.
+    fn check_endorsement(&self) -> Result<(), Failure> {
+        let policy = &self.side.policy;
+        let Some(wanted) = policy.endorsing.filter(|_| self.side.role == Role::Recipient) else {
+            return Ok(());
+        };
+        let Some(endorsement) = &self.endorsement else {
+            return Err(Failure::invalid("the message has no endorsing signature"));
+        };
+        let by_transport = matches!(policy.binding, Binding::Transport { .. });
+        let endorsed = match by_transport {
+            true => self.timestamp.map(|(timestamp, _, _)| timestamp),
+            false => self.signature.as_ref().map(|signature| signature.node),
+        };
+        if !endorsed.is_some_and(|node| endorsement.covers.contains(&node)) {
+            return Err(Failure::invalid("the endorsing signature is not over what secures the message"));
+        }
+        if wanted.signed
+            && !by_transport
+            && !endorsement.token.is_some_and(|token| self.signed.contains(&token))
+        {
+            return Err(Failure::invalid("the endorsing token is not signed"));
+        }
+        Ok(())
     }
 
     fn check_parts(
@@ -111,14 +141,17 @@ impl Work<'_> {
         if self.confirmations.len() != sent.len().max(1) {
             return Err(wrong());
         }
+        let mut confirmed = Vec::new();
         for (node, value) in &self.confirmations {
             let is_confirmed = match value {
                 None => sent.is_empty(),
-                Some(value) => sent.contains(value),
+                // Each once.
+                Some(value) => sent.contains(value) && !confirmed.contains(&value),
             };
             if !is_confirmed || !self.is_signed(*node) {
                 return Err(wrong());
             }
+            confirmed.extend(value);
         }
         Ok(())
     }
@@ -228,6 +261,9 @@ impl Work<'_> {
         match &self.signature {
             Some(signature) => marks.add("signature", &signature.value, until),
             None => self.key_ciphers.iter().for_each(|cipher| marks.add("key", cipher, until)),
+        }
+        if let Some(endorsement) = self.endorsement.as_ref().filter(|_| self.signature.is_none()) {
+            marks.add("signature", &endorsement.value, until);
         }
         marks
     }

@@ -1,20 +1,23 @@
 //! The signature: its references are digested, and its value is verified.
 
 use super::tokens::Key;
-use super::{MOST, Signature, Work, shortened};
+use super::{Endorsement, MOST, Signature, Work, shortened};
 use crate::algorithm::{Digest, Signing, is_mac, random};
 use crate::base64;
 use crate::failure::Failure;
 use crate::names::*;
 use crate::policy::Binding;
-use crate::side::elements;
+use crate::side::{Role, elements};
+use std::collections::HashSet;
 use xml::c14n::{Algorithm, Options, canonicalize_to};
 use xml::{Document, NodeId, NodeKind};
 
 impl Work<'_> {
     pub(super) fn verify(&mut self, node: NodeId) -> Result<(), Failure> {
         let wrong = |why: &str| Failure::invalid(format!("ds:Signature: {why}"));
-        if self.signature.is_some() {
+        let endorses = self.endorses(node);
+        let has_one = if endorses { self.endorsement.is_some() } else { self.signature.is_some() };
+        if has_one {
             return Err(wrong("there is more than one"));
         }
         let info = self.child(node, DS, "SignedInfo").ok_or_else(|| wrong("no SignedInfo"))?;
@@ -27,6 +30,9 @@ impl Work<'_> {
         let reference = self
             .child(key, WSSE, "SecurityTokenReference")
             .ok_or_else(|| wrong("its key is not a token of the header"))?;
+        let token = self.child(reference, WSSE, "Reference").filter(|_| endorses);
+        let token =
+            token.map(|form| self.by_reference(self.document.attribute(form, "", "URI"))).transpose()?;
         let key = self.resolve(reference, 0)?;
         // First the signer is checked: nothing is digested for an unknown one.
         let parts = elements(&self.document, info);
@@ -48,7 +54,7 @@ impl Work<'_> {
         let symmetric = matches!(self.side.policy.binding, Binding::Symmetric { .. });
         let (certificate, between) = match (key, how) {
             (Key::Certificate(der, between), Signing::Rsa(digest))
-                if !symmetric && is_as_strong(digest, suite.signature) =>
+                if (endorses || !symmetric) && is_as_strong(digest, suite.signature) =>
             {
                 let certificate =
                     self.side.trust.check(&der, &between, self.environment.now).map_err(Failure::invalid)?;
@@ -63,7 +69,7 @@ impl Work<'_> {
                 }
                 (Some(certificate), between)
             }
-            (Key::Secret(secret), Signing::Hmac(digest)) if symmetric => {
+            (Key::Secret(secret), Signing::Hmac(digest)) if symmetric && !endorses => {
                 let secret = secret.unwrap_or_else(|| random(32));
                 if !is_mac(digest, &secret, &signed, &value) {
                     return Err(wrong("its value is wrong"));
@@ -76,22 +82,60 @@ impl Work<'_> {
             return Err(wrong("it is over nothing, or over too much"));
         }
         let references = references.to_vec();
+        let mut covers = HashSet::new();
         for reference in references {
-            self.reference(reference)?;
+            if !covers.insert(self.reference(reference)?) {
+                return Err(wrong("two references are to the same element"));
+            }
         }
-        self.signature = Some(Signature { value, certificate, between });
+        match certificate {
+            Some(certificate) if endorses => {
+                // What else it covered would be signed by somebody whom the policy does not ask to.
+                if !covers.iter().all(|&node| self.may_be_endorsed(node)) {
+                    return Err(wrong("it endorses, and is over something else too"));
+                }
+                self.endorsement = Some(Endorsement { value, covers, certificate, between, token });
+            }
+            certificate => {
+                self.signed.extend(covers);
+                self.signature = Some(Signature { node, value, certificate, between });
+            }
+        }
         Ok(())
     }
 
-    fn reference(&mut self, node: NodeId) -> Result<(), Failure> {
+    /// Whether a signature is one of the endorsing token: it is over another signature, or nothing else may sign.
+    fn endorses(&self, node: NodeId) -> bool {
+        let policy = &self.side.policy;
+        if policy.endorsing.is_none() || self.side.role != Role::Recipient {
+            return false;
+        }
+        if matches!(policy.binding, Binding::Transport { .. }) {
+            return true;
+        }
+        let info = self.child(node, DS, "SignedInfo");
+        let references = info.map_or_else(Vec::new, |info| elements(&self.document, info));
+        let mut targets = references.into_iter().take(MOST + 2).filter_map(|reference| {
+            let uri = self.document.attribute(reference, "", "URI")?;
+            self.by_reference(Some(uri)).ok()
+        });
+        targets.any(|target| self.document.is_element(target, DS, "Signature"))
+    }
+
+    /// Whether an endorsing signature may cover an element: one of the security header that is a signature, a token or the timestamp.
+    fn may_be_endorsed(&self, node: NodeId) -> bool {
+        let is = |namespace: &str, local: &str| self.document.is_element(node, namespace, local);
+        self.document.parent(node) == Some(self.security)
+            && (is(DS, "Signature") || is(WSSE, "BinarySecurityToken") || is(WSU, "Timestamp"))
+    }
+
+    /// Verifies a reference; the element that it is to.
+    fn reference(&mut self, node: NodeId) -> Result<NodeId, Failure> {
         let wrong = |why: &str| Failure::invalid(format!("ds:Reference: {why}"));
         if !self.document.is_element(node, DS, "Reference") {
             return Err(wrong("SignedInfo has something else"));
         }
         let target = self.by_reference(self.document.attribute(node, "", "URI"))?;
-        if self.signed.contains(&target) {
-            return Err(wrong("two are of the same element"));
-        }
         let transforms = self.child(node, DS, "Transforms");
         let transforms = transforms.map_or_else(Vec::new, |transforms| elements(&self.document, transforms));
         let &[transform] = transforms.as_slice() else {
@@ -114,8 +158,7 @@ impl Work<'_> {
         if digested.finish().as_ref() != value {
             return Err(wrong(&format!("the digest of {} is wrong", shortened(self.document.local(target)))));
         }
-        self.signed.insert(target);
-        Ok(())
+        Ok(target)
     }
 
     /// What an element is in canonical form, piece by piece.

@@ -11,7 +11,7 @@ use xml::{Document, ParseOptions};
 
 mod policies;
 #[allow(unused_imports)] // Each test uses some of them.
-pub use policies::{policy, profiles, scenario};
+pub use policies::{endorsing, policy, profiles, scenario};
 
 /// A key and its certificate as PEM.
 pub struct Pair {

@@ -47,11 +47,32 @@ pub fn policy(binding: &str, suite: &str, more: &str, parts: &str) -> String {
     )
 }
 
+/// An assertion about an endorsing certificate.
+pub fn endorsing(assertion: &str, include: &str) -> String {
+    let token = "<sp:RequireIssuerSerialReference/><sp:WssX509V3Token10/>";
+    format!(
+        "<sp:{assertion}><wsp:Policy><sp:X509Token sp:IncludeToken='http://docs.oasis-open.org/ws-sx/ws-securitypolicy/200702/IncludeToken/{include}'>\
+         <wsp:Policy>{token}</wsp:Policy></sp:X509Token></wsp:Policy></sp:{assertion}>"
+    )
+}
+
 /// What is tried with another implementation: a name, the policy, and what that implementation is told to do.
 pub fn profiles() -> Vec<(&'static str, String, &'static str)> {
     let encrypted_first = "<sp:EncryptBeforeSigning/>";
     let body = "<sp:SignedParts><sp:Body/></sp:SignedParts><sp:EncryptedParts><sp:Body/></sp:EncryptedParts>";
+    let endorsed = format!("{body}{}", endorsing("EndorsingSupportingTokens", "AlwaysToRecipient"));
     vec![
+        ("endorsed", policy("asymmetric", "Basic256", "", &endorsed), "sign,encrypt,endorsed"),
+        (
+            "endorsed-symmetric",
+            policy("symmetric", "Basic256", "", &endorsed),
+            "sign,encrypt,symmetric,endorsed",
+        ),
+        (
+            "endorsed-derived",
+            policy("derived", "Basic256", "", &endorsed),
+            "sign,encrypt,symmetric,derived,endorsed",
+        ),
         ("2", scenario(2), "sign"),
         ("3", scenario(3), "sign,symmetric,derived"),
         ("4", scenario(4), "encrypt,symmetric,derived"),

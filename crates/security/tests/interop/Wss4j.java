@@ -28,8 +28,8 @@ import org.w3c.dom.*;
 public class Wss4j {
     static final String SOAP = "http://schemas.xmlsoap.org/soap/envelope/";
     static final Map<String, byte[]> KEYS = new HashMap<>();
-    /** What the last request that was opened had, for its answer: its signature, and the name of the key that both sides have. */
-    static byte[] signature;
+    /** What the last request that was opened had, for its answer: its signatures, and the name of the key that both sides have. */
+    static final List<byte[]> signatures = new ArrayList<>();
     static String shared;
     static String me, other;
     static Crypto crypto;
@@ -90,8 +90,8 @@ public class Wss4j {
     }
 
     /**
-     * how: words of sign, encrypt, derived, symmetric, user, digest, rsa15, sha256, gcm, first (encrypt first), issuer, ski, references, sealed (the signature is encrypted). `answer`: for the
-     * request that was opened last, with its signature confirmed. What nobody may ask for: old, future, forever, untimed, unsigned (the timestamp), aes128,
+     * how: words of sign, encrypt, derived, symmetric, user, digest, rsa15, sha256, gcm, first (encrypt first), issuer, ski, references, sealed (the signature is encrypted),
+     * endorsed (the signature is signed). `answer`: for the request that was opened last, with its signatures confirmed. What nobody may ask for: old, future, forever, untimed, unsigned (the timestamp), aes128,
      * tripledes, oaep256, inclusive, sha384digest, value (the key itself), hmac (a MAC whose secret is the public key of the service), other (a part, not the body),
      * twice (two signatures).
      */
@@ -111,8 +111,10 @@ public class Wss4j {
         if (!w.contains("untimed") && !w.contains("unsigned")) signed.add(timestamp());
         if (w.contains("sign")) signed.add(w.contains("other") ? new WSEncryptionPart("Route", "urn:h", "Content") : body("Content"));
         if (answer) {
-            WSSecSignatureConfirmation c = new WSSecSignatureConfirmation(header);
-            c.build(signature);
+            for (byte[] signature : signatures.isEmpty() ? Collections.<byte[]>singletonList(null) : signatures) {
+                WSSecSignatureConfirmation c = new WSSecSignatureConfirmation(header);
+                c.build(signature);
+            }
             signed.add(new WSEncryptionPart("SignatureConfirmation", WSConstants.WSSE11_NS, "Element"));
         }
         if (w.contains("encrypt")) encrypted.add(body("Content"));
@@ -144,6 +146,7 @@ public class Wss4j {
                 s.setSignatureAlgorithm(WSConstants.HMAC_SHA1);
                 s.getParts().addAll(signed);
                 s.build(key.getEncoded());
+                if (w.contains("endorsed") && !answer) endorse(header);
                 if (!encrypted.isEmpty()) {
                     WSSecDKEncrypt e = new WSSecDKEncrypt(header);
                     if (answer) e.setStrElem(shared(doc));
@@ -168,6 +171,7 @@ public class Wss4j {
                 s.setSignatureAlgorithm(WSConstants.HMAC_SHA1);
                 s.getParts().addAll(signed);
                 s.build(crypto);
+                if (w.contains("endorsed") && !answer) endorse(header);
                 if (!encrypted.isEmpty()) {
                     WSSecEncrypt e = new WSSecEncrypt(header);
                     if (answer) {
@@ -211,6 +215,7 @@ public class Wss4j {
                     s.getParts().addAll(signed);
                     s.build(crypto);
                     value = s.getSignatureValue();
+                    if (w.contains("endorsed") && !answer) endorse(header);
                 }
             } else if (!encrypted.isEmpty()) {
                 WSSecEncrypt e = new WSSecEncrypt(header);
@@ -228,6 +233,16 @@ public class Wss4j {
         return value == null ? "" : Base64.getEncoder().encodeToString(value);
     }
 
+    /** A signature of the signature, with the key of this side. */
+    static void endorse(WSSecHeader header) throws Exception {
+        WSSecSignature s = new WSSecSignature(header);
+        s.setUserInfo(me, "secret");
+        s.setKeyIdentifierType(WSConstants.BST_DIRECT_REFERENCE);
+        s.setSignatureAlgorithm(WSConstants.RSA_SHA1);
+        s.getParts().add(new WSEncryptionPart("Signature", WSConstants.SIG_NS, "Element"));
+        s.build(crypto);
+    }
+
     /** A reference to the key of the request. */
     static Element shared(Document doc) throws Exception {
         SecurityTokenReference reference = new SecurityTokenReference(doc);
@@ -238,7 +253,7 @@ public class Wss4j {
 
     static String open(String from, String to) throws Exception {
         Document doc = read(from);
-        signature = null;
+        signatures.clear();
         RequestData data = new RequestData();
         data.setSigVerCrypto(crypto);
         data.setDecCrypto(crypto);
@@ -264,7 +279,7 @@ public class Wss4j {
                     KEYS.put(shared, secret);
                 }
             }
-            if (action == WSConstants.SIGN) signature = (byte[]) own.get(WSSecurityEngineResult.TAG_SIGNATURE_VALUE);
+            if (action == WSConstants.SIGN) signatures.add((byte[]) own.get(WSSecurityEngineResult.TAG_SIGNATURE_VALUE));
             if (action == WSConstants.SC) {
                 byte[] confirmed = ((SignatureConfirmation) own.get(WSSecurityEngineResult.TAG_SIGNATURE_CONFIRMATION)).getSignatureValue();
                 out.append("confirmed=").append(Base64.getEncoder().encodeToString(confirmed)).append(' ');
