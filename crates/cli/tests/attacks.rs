@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use support::{Process, ask, configuration};
+use support::{Process, ask, configuration, until};
 
 /// A backend that takes down what it is sent, byte by byte, and answers each connection once.
 fn recorder() -> (SocketAddr, Arc<Mutex<Vec<u8>>>) {
@@ -324,15 +324,6 @@ fn metric(bus: &Process, name: &str) -> u64 {
     let text = String::from_utf8(text).unwrap();
     let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}"));
     line.rsplit(' ').next().unwrap().parse::<f64>().unwrap() as u64
-}
-
-/// Waits until it is so.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(30), "{what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 /// Clients that send or receive as little as possible hold their connections no longer than the deadlines, and delay nobody else.

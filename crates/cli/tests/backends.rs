@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-use support::{Process, ask, configuration, configure};
+use support::{Process, ask, configuration, configure, until};
 
 /// A backend that answers messages with its name, and says how it is at `/health`.
 struct Backend {
@@ -74,15 +74,7 @@ impl Backend {
     /// Waits until it was asked for its health so often.
     fn is_checked(&self, more: usize) {
         let wanted = self.checks.load(Relaxed) + more;
-        eventually("checks", || self.checks.load(Relaxed) >= wanted);
-    }
-}
-
-fn eventually(what: &str, mut is: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !is() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
+        until("checks", || self.checks.load(Relaxed) >= wanted);
     }
 }
 
@@ -140,7 +132,7 @@ fn a_backend_that_is_not_well_gets_no_messages_until_it_is() {
     assert_eq!((of_group(), answer(&bus, "Alone")), ("aaabbb".to_owned(), "a".to_owned()));
     // It is down: the group goes on with the other one, and messages for it alone fault at once.
     a.well.store(false, Relaxed);
-    eventually("A is taken out", || state() == "suspended");
+    until("A is taken out", || state() == "suspended");
     assert_eq!((of_group(), answer(&bus, "Alone")), ("bbbbbb".to_owned(), "303001".to_owned()));
     a.is_checked(2);
     let address = endpoint(&bus, "A")["addresses"][0].clone();
@@ -164,7 +156,7 @@ fn a_backend_that_is_not_well_gets_no_messages_until_it_is() {
     assert_eq!((state(), answer(&bus, "Alone")), ("suspended".to_owned(), "303001".to_owned()));
     // It is up again.
     a.well.store(true, Relaxed);
-    eventually("A is back", || state() == "active");
+    until("A is back", || state() == "active");
     assert_eq!((of_group(), answer(&bus, "Alone")), ("aaabbb".to_owned(), "a".to_owned()));
     // The log is written by a thread of its own, some time after what it tells.
     let again = "the endpoint gets messages again";
@@ -174,7 +166,7 @@ fn a_backend_that_is_not_well_gets_no_messages_until_it_is() {
     assert_eq!((out, lines(again)), (1, 1), "{}", bus.stderr());
     // A good check ends a suspension that a failure or an operator began.
     admin(&bus, "POST", "/artifacts/endpoint/A/suspend");
-    eventually("A is active before its 30 s are over", || state() == "active");
+    until("A is active before its 30 s are over", || state() == "active");
     // An endpoint that is off is not checked, and stays off.
     admin(&bus, "POST", "/artifacts/endpoint/A/stop");
     let checks = a.checks.load(Relaxed);
@@ -185,7 +177,7 @@ fn a_backend_that_is_not_well_gets_no_messages_until_it_is() {
     a.is_checked(1);
     // Checks end with the endpoint that asks for them, and their results go with them.
     a.well.store(false, Relaxed);
-    eventually("A is taken out again", || state() == "suspended");
+    until("A is taken out again", || state() == "suspended");
     let plain = format!("<endpoint name='A'><address uri='http://{}/service'/></endpoint>", a.address);
     configure(&path, &artifacts("").replace(&a.endpoint("A", ""), &plain));
     bus.signal("HUP");
@@ -226,20 +218,20 @@ fn checks_do_not_wait_for_messages_that_hang() {
         configuration("health-checks-full", &[endpoint_a, proxy("Alone", "<endpoint key='A'/>")].concat());
     let bus = Process::run(&path, &["--set", "limits.backend_connections=2"]);
     let health = || endpoint(&bus, "A")["addresses"][0]["health"].clone();
-    eventually("it is checked", || health()["checks"].as_u64() > Some(0));
+    until("it is checked", || health()["checks"].as_u64() > Some(0));
     let mut clients: Vec<_> = (0..2).map(|_| std::net::TcpStream::connect(bus.http()).unwrap()).collect();
     for client in &mut clients {
         client.write_all(b"GET /services/Alone HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
     }
-    eventually("both connections are taken", || {
+    until("both connections are taken", || {
         admin(&bus, "GET", "/metrics").contains("busbar_pool_connections{state=\"active\"} 2\n")
     });
     well.store(false, Relaxed);
-    eventually("it is taken out", || endpoint(&bus, "A")["state"] == "suspended");
+    until("it is taken out", || endpoint(&bus, "A")["state"] == "suspended");
     assert_eq!(health()["last_failure"], "status 503", "{}", health());
     assert_eq!(answer(&bus, "Alone"), "303001");
     well.store(true, Relaxed);
-    eventually("it is back", || endpoint(&bus, "A")["state"] == "active");
+    until("it is back", || endpoint(&bus, "A")["state"] == "active");
 }
 
 /// A good check ends what messages have found, even where that only marked the endpoint for a suspension.
@@ -256,7 +248,7 @@ fn a_timeout_of_an_endpoint_ends_with_a_good_check() {
     let bus = Process::run(&configuration("health-checks-timeout", &artifacts.concat()), &[]);
     assert_eq!(answer(&bus, "Alone"), "101505");
     assert_eq!(endpoint(&bus, "A")["addresses"][0]["cause"]["code"], 101_505);
-    eventually("A is active before its 10 minutes are over", || endpoint(&bus, "A")["state"] == "active");
+    until("A is active before its 10 minutes are over", || endpoint(&bus, "A")["state"] == "active");
 }
 
 #[test]
@@ -417,7 +409,7 @@ fn a_message_that_is_sent_in_vain_is_there_for_handlers_that_pass_it_on() {
         assert!(status == 200 && String::from_utf8_lossy(&echoed).contains("<other"), "{status}");
         ask(process.http(), "POST", "/services/Stored", body.as_bytes()).unwrap();
     }
-    eventually("both letters are whole", || {
+    until("both letters are whole", || {
         let log = process.stderr();
         log.contains("letter = 300000") && log.contains("letter = 100")
     });

@@ -16,7 +16,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
-use support::{Process, ask, busbar, configuration, configure};
+use support::{Process, ask, busbar, configuration, configure, until};
 
 /// Directories of a test: `in`, `out`, `done`, `failed`.
 struct Places(PathBuf);
@@ -90,14 +90,6 @@ impl Drop for Places {
     }
 }
 
-fn until(what: &str, bus: &Process, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}:\n{}", bus.stderr());
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 fn facts(bus: &Process, path: &str) -> serde_json::Value {
     let (status, _, body) = ask(bus.field("admin"), "GET", &format!("/artifacts/{path}"), b"").unwrap();
     assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
@@ -119,13 +111,9 @@ fn a_file_is_taken_written_and_deleted() {
     places.put("in/b.xml", "<a/>");
     let pattern = [("transport.vfs.FileNamePattern", r".*\.txt")];
     let bus = Process::run(&configuration("files-simple", &places.proxy(&pattern, COPY)), &[]);
-    until("a.txt is copied", &bus, || {
-        places.read("out/a.txt") == "hello" && !places.path("in/a.txt").exists()
-    });
+    until("a.txt is copied", || places.read("out/a.txt") == "hello" && !places.path("in/a.txt").exists());
     places.put("in/c.txt", "again");
-    until("c.txt is copied", &bus, || {
-        places.read("out/c.txt") == "again" && !places.path("in/c.txt").exists()
-    });
+    until("c.txt is copied", || places.read("out/c.txt") == "again" && !places.path("in/c.txt").exists());
     assert_eq!(places.names("in"), ["b.xml"]);
     assert_eq!(places.names("out"), ["a.txt", "c.txt"]);
     let facts = facts(&bus, "proxy/P");
@@ -158,7 +146,7 @@ fn what_the_flow_sees_and_what_moving_does() {
     let modified = SystemTime::UNIX_EPOCH + Duration::from_millis(1_500_000_000_123);
     fs::File::open(places.path("in/ä b.xml")).unwrap().set_modified(modified).unwrap();
     let bus = Process::run(&configuration("files-headers", &places.proxy(&parameters, sequence)), &[]);
-    until("it is moved", &bus, || places.names("in").is_empty());
+    until("it is moved", || places.names("in").is_empty());
     let seen: serde_json::Value = serde_json::from_str(&places.read("out/seen.json")).unwrap();
     assert_eq!(seen["n"], "ä b.xml");
     assert_eq!(seen["p"], places.path("in/ä b.xml").to_str().unwrap());
@@ -203,7 +191,7 @@ fn what_fails_goes_where_failures_go() {
         let parameters: Vec<_> = MOVE.into_iter().chain(MOVE_FAILED).collect();
         let bus =
             Process::run(&configuration(&format!("files-fails-{name}"), &places.proxy(&parameters, &sequence)), &[]);
-        until(name, &bus, || places.names("in").is_empty());
+        until(name, || places.names("in").is_empty());
         assert_eq!(places.names(goes), ["a.txt"], "{name}:\n{}", bus.stderr());
         // What was there is gone, and the log says so.
         assert!(!bus.stderr().contains("is replaced"), "{}", bus.stderr());
@@ -228,15 +216,15 @@ fn what_is_no_file_is_never_opened() {
         &configuration("files-special", &places.proxy(&MOVE, "<inSequence><drop/></inSequence>")),
         &[],
     );
-    until("the odd one is moved", &bus, || !odd.exists());
+    until("the odd one is moved", || !odd.exists());
     let moved = fs::read_dir(places.path("done")).unwrap().next().unwrap().unwrap().file_name();
     assert_eq!(moved.as_bytes(), b"f-\xff\n.txt");
-    until("a look without it", &bus, || facts(&bus, "proxy/P")["passed_over"]["locked"] == 1);
+    until("a look without it", || facts(&bus, "proxy/P")["passed_over"]["locked"] == 1);
     let passed = &facts(&bus, "proxy/P")["passed_over"];
     assert_eq!((&passed["empty"], &passed["no_file"]), (&1.into(), &3.into()), "{passed}");
     // The other program is through.
     fs::remove_file(places.path("in/e-locked.lock")).unwrap();
-    until("the lock is gone", &bus, || places.path("done/e-locked").exists());
+    until("the lock is gone", || places.path("done/e-locked").exists());
 }
 
 #[test]
@@ -245,7 +233,7 @@ fn a_directory_goes_and_comes_back() {
     let reconnect = [("transport.vfs.ReconnectTimeout", "1")];
     let bus = Process::run(&configuration("files-gone", &places.proxy(&reconnect, COPY)), &[]);
     places.put("in/a.txt", "one");
-    until("one", &bus, || places.path("out/a.txt").exists());
+    until("one", || places.path("out/a.txt").exists());
     fs::remove_dir_all(places.path("in")).unwrap();
     bus.says("no files are taken", 1);
     std::thread::sleep(Duration::from_millis(500));
@@ -253,7 +241,7 @@ fn a_directory_goes_and_comes_back() {
     assert!(facts(&bus, "proxy/P")["trouble"].as_str().unwrap().contains("No such file"));
     fs::create_dir(places.path("in")).unwrap();
     places.put("in/b.txt", "two");
-    until("two", &bus, || places.path("out/b.txt").exists());
+    until("two", || places.path("out/b.txt").exists());
     bus.says("files are taken again", 1);
 }
 
@@ -281,7 +269,7 @@ fn a_move_that_fails_processes_nothing_twice() {
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(places.read("out/log.txt"), "once;");
     fs::create_dir(places.path("done")).unwrap();
-    until("it is moved at last", &bus, || places.names("done") == ["a.txt"]);
+    until("it is moved at last", || places.names("done") == ["a.txt"]);
     assert_eq!(places.read("out/log.txt"), "once;");
     assert_eq!(places.read("failed/vfs-move-failed-records.properties"), "");
 }
@@ -293,7 +281,7 @@ fn answers_are_written() {
     let sequence = "<inSequence><payloadFactory media-type='xml'><format><done xmlns=''/></format><args/></payloadFactory><respond/></inSequence>";
     places.put("in/a.txt", "hello");
     let bus = Process::run(&configuration("files-reply", &places.proxy(&parameters, sequence)), &[]);
-    until("the answer", &bus, || places.names("in").is_empty());
+    until("the answer", || places.names("in").is_empty());
     assert_eq!(places.read("out/answer.xml"), "<done/>");
 }
 
@@ -354,9 +342,9 @@ fn two_buses_share_a_directory() {
     }
     let path = configuration("files-two", &places.proxy(&[], &append));
     let buses = [Process::run(&path, &[]), Process::run(&path, &[])];
-    until("all are taken", &buses[0], || places.names("in").is_empty());
+    until("all are taken", || places.names("in").is_empty());
     let processed = |bus: &Process| facts(bus, "proxy/P")["processed"].as_u64().unwrap();
-    until("both have counted", &buses[0], || processed(&buses[0]) + processed(&buses[1]) == 400);
+    until("both have counted", || processed(&buses[0]) + processed(&buses[1]) == 400);
     for number in 0..400 {
         assert_eq!(places.read(&format!("out/{number:03}.txt")), format!("{number};"));
     }
@@ -386,7 +374,7 @@ fn an_inbound_endpoint_takes_files_and_is_switched() {
         for number in 0..50 {
             places.put(&format!("in/{number}.txt"), "x");
         }
-        until("all are copied", &bus, || places.names("out").len() == 50 && places.names("in").is_empty());
+        until("all are copied", || places.names("out").len() == 50 && places.names("in").is_empty());
         assert!(bus.stderr().contains("I = I"), "{}", bus.stderr());
         let act = |action: &str| {
             ask(bus.field("admin"), "POST", &format!("/artifacts/inboundEndpoint/I/{action}"), b"").unwrap().0
@@ -396,9 +384,7 @@ fn an_inbound_endpoint_takes_files_and_is_switched() {
         std::thread::sleep(Duration::from_millis(400));
         assert!(places.path("in/late.txt").exists());
         assert_eq!(act("start"), 200);
-        until("it is taken now", &bus, || {
-            places.path("out/late.txt").exists() && places.names("in").is_empty()
-        });
+        until("it is taken now", || places.path("out/late.txt").exists() && places.names("in").is_empty());
         fs::remove_dir_all(places.path("out")).unwrap();
         fs::create_dir(places.path("out")).unwrap();
     }
@@ -417,11 +403,11 @@ fn reloads_in_the_middle() {
             bus.signal("HUP");
         }
     }
-    until("all are copied", &bus, || places.names("out").len() == 300 && places.names("in").is_empty());
+    until("all are copied", || places.names("out").len() == 300 && places.names("in").is_empty());
     // The service is gone, and files stay.
     configure(&path, "<sequence name='S'/>");
     bus.signal("HUP");
-    until("it is gone", &bus, || ask(bus.field("admin"), "GET", "/artifacts/proxy/P", b"").unwrap().0 == 404);
+    until("it is gone", || ask(bus.field("admin"), "GET", "/artifacts/proxy/P", b"").unwrap().0 == 404);
     places.put("in/late.txt", "x");
     std::thread::sleep(Duration::from_millis(300));
     assert!(places.path("in/late.txt").exists());
@@ -439,7 +425,7 @@ fn large_files_are_streams() {
     );
     let block: Vec<u8> = (0..1_u32 << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     places.put("in/large.bin", block.repeat(64));
-    until("it is copied", &bus, || places.names("in").is_empty());
+    until("it is copied", || places.names("in").is_empty());
     let copied = fs::read(places.path("out/large.bin")).unwrap();
     assert!(copied.len() == 64 << 20 && copied.chunks(1 << 20).all(|chunk| chunk == block));
 }
@@ -457,7 +443,7 @@ fn a_stop_waits_for_the_file_that_is_in_work() {
         places.put(&format!("in/{name}.txt"), "x");
     }
     let mut bus = Process::run(&configuration("files-stop", &places.proxy(&[], &sequence)), &[]);
-    until("the first is taken", &bus, || places.path("in/a.txt.lock").exists());
+    until("the first is taken", || places.path("in/a.txt.lock").exists());
     bus.signal("TERM");
     assert_eq!(bus.wait(), Some(0));
     assert_eq!(places.names("in"), ["b.txt", "c.txt"], "{}", bus.stderr());
@@ -467,7 +453,7 @@ fn a_stop_waits_for_the_file_that_is_in_work() {
         &configuration("files-stop", &places.proxy(&[], &sequence)),
         &["--set", "limits.drain=100ms"],
     );
-    until("the next is taken", &bus, || places.path("in/b.txt.lock").exists());
+    until("the next is taken", || places.path("in/b.txt.lock").exists());
     bus.signal("TERM");
     assert_eq!(bus.wait(), Some(0));
     let left = places.names("in");
@@ -498,11 +484,11 @@ fn sizes_ages_counts_and_orders() {
     let sequence = "<inSequence><log level='custom'><property name='took' expression='$trp:FILE_NAME'/></log></inSequence>";
     let bus = Process::run(&configuration("files-choice", &places.proxy(&parameters, sequence)), &[]);
     bus.says("took = c.txt", 1);
-    until("those that may be taken are", &bus, || places.names("in") == ["large.txt", "old.txt"]);
+    until("those that may be taken are", || places.names("in") == ["large.txt", "old.txt"]);
     let log = bus.stderr();
     let at = |name: &str| log.find(&format!("took = {name}.txt")).unwrap();
     assert!(at("d") < at("b") && at("b") < at("c") && at("c") < at("a"), "{log}");
-    until("a look without them", &bus, || facts(&bus, "proxy/P")["passed_over"]["age"] == 1);
+    until("a look without them", || facts(&bus, "proxy/P")["passed_over"]["age"] == 1);
     assert_eq!(facts(&bus, "proxy/P")["passed_over"]["too_large"], 1);
 }
 
@@ -517,7 +503,7 @@ fn a_file_that_may_not_be_read() {
     fs::set_permissions(places.path("in/a.txt"), fs::Permissions::from_mode(0o0)).unwrap();
     places.put("in/b.txt", "x");
     let bus = Process::run(&configuration("files-denied", &places.proxy(&[], COPY)), &[]);
-    until("the other is taken", &bus, || places.path("out/b.txt").exists());
+    until("the other is taken", || places.path("out/b.txt").exists());
     bus.says("files are passed over", 1);
 }
 
@@ -658,7 +644,7 @@ fn a_message_does_not_choose_another_directory() {
     // The endpoint is not suspended for that.
     for name in ["/below/x.xml", "good.xml"] {
         assert_eq!(named(name), 200, "{name}: {}", bus.stderr());
-        until("it is written", &bus, || places.read(&format!("out/{name}")) == "<a/>");
+        until("it is written", || places.read(&format!("out/{name}")) == "<a/>");
     }
 }
 
@@ -670,7 +656,7 @@ fn a_file_that_has_an_address_of_its_own_comes_and_goes() {
     let bus = Process::run(&configuration("files-single", &proxy), &[]);
     for content in ["a", "bb"] {
         places.put("in/one.txt", content);
-        until("it is taken", &bus, || places.read("out/one.txt") == content && places.names("in").is_empty());
+        until("it is taken", || places.read("out/one.txt") == content && places.names("in").is_empty());
     }
     assert!(!bus.stderr().contains("no files are taken"), "{}", bus.stderr());
 }
@@ -687,8 +673,8 @@ fn services_of_one_bus_share_a_directory() {
         places.put(&format!("in/{number}.txt"), format!("{number};"));
     }
     let bus = Process::run(&configuration("files-share", &[one, other].concat()), &[]);
-    until("all are taken", &bus, || places.names("in").is_empty());
-    until("all are written", &bus, || {
+    until("all are taken", || places.names("in").is_empty());
+    until("all are written", || {
         facts(&bus, "proxy/P")["running"] == 0 && facts(&bus, "proxy/Q")["running"] == 0
     });
     for number in 0..300 {

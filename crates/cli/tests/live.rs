@@ -16,7 +16,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use support::{Process, ask, exchange, free_port};
+use support::{Process, ask, exchange, free_port, until};
 
 const QUICK: [&str; 4] = ["--set", "deploy.quiet=50ms", "--set", "deploy.interval=200ms"];
 
@@ -68,14 +68,6 @@ fn in_force(bus: &Process) -> u64 {
     json(bus, "GET", "/generations")["in_force"].as_u64().unwrap()
 }
 
-fn eventually(bus: &Process, what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}:\n{}", bus.stderr());
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// So long nothing may happen that must not: several times of what is set.
 fn a_while() {
     std::thread::sleep(Duration::from_millis(700));
@@ -86,7 +78,7 @@ fn what_changes_in_a_directory_comes_into_force() {
     let root = directory("changes");
     put(&root, "A", &proxy("A", 1));
     let bus = Process::watching(&root, &QUICK);
-    let becomes = |name: &str, wanted: &str| eventually(&bus, name, || version(&bus, name) == wanted);
+    let becomes = |name: &str, wanted: &str| until(name, || version(&bus, name) == wanted);
     put(&root, "A", &proxy("A", 2));
     becomes("A", "2");
     put(&root, "B", &proxy("B", 1));
@@ -121,7 +113,7 @@ fn what_changes_in_a_directory_comes_into_force() {
     fs::create_dir_all(root.join("api")).unwrap();
     let api = "<api xmlns='http://ws.apache.org/ns/synapse' name='R' context='/r'><resource methods='GET'><inSequence><respond/></inSequence></resource></api>";
     fs::write(root.join("api/R.xml"), api).unwrap();
-    eventually(&bus, "the API", || ask(bus.http(), "GET", "/r", b"").unwrap().0 == 200);
+    until("the API", || ask(bus.http(), "GET", "/r", b"").unwrap().0 == 200);
     // A file that is written in pieces is not taken in between.
     let mut file = fs::File::create(root.join("proxy-services/C.xml")).unwrap();
     for piece in proxy("C", 1).as_bytes().chunks(40) {
@@ -165,7 +157,7 @@ fn a_directory_that_is_swapped_as_a_whole_is_taken_as_a_whole() {
     symlink("..2", map.join("..tmp")).unwrap();
     fs::rename(map.join("..tmp"), map.join("..data")).unwrap();
     fs::remove_dir_all(map.join("..1")).unwrap();
-    eventually(&bus, "the map", || both(&bus) == "2 2");
+    until("the map", || both(&bus) == "2 2");
     assert_eq!(in_force(&bus), 2);
     // The path itself is a link; a part of the way to it is.
     write("releases/1/conf", 1);
@@ -180,15 +172,15 @@ fn a_directory_that_is_swapped_as_a_whole_is_taken_as_a_whole() {
         symlink(target, root.join("new")).unwrap();
         fs::rename(root.join("new"), root.join(link)).unwrap();
     }
-    eventually(&direct, "a link", || both(&direct) == "2 2");
-    eventually(&indirect, "a link on the way", || both(&indirect) == "2 2");
+    until("a link", || both(&direct) == "2 2");
+    until("a link on the way", || both(&indirect) == "2 2");
     // The directory is moved away, and another one is moved to its place.
     write("plain", 3);
     write("plain.new", 4);
     let bus = Process::watching(&root.join("plain"), &QUICK);
     fs::rename(root.join("plain"), root.join("plain.old")).unwrap();
     fs::rename(root.join("plain.new"), root.join("plain")).unwrap();
-    eventually(&bus, "another directory", || both(&bus) == "4 4");
+    until("another directory", || both(&bus) == "4 4");
 }
 
 #[test]
@@ -203,13 +195,13 @@ fn a_storm_of_changes_is_few_generations() {
     for round in 2..5 {
         write(round);
     }
-    eventually(&bus, "the storm", || [0, 500, 999].iter().all(|one| version(&bus, &name(*one)) == "4"));
+    until("the storm", || [0, 500, 999].iter().all(|one| version(&bus, &name(*one)) == "4"));
     let after = in_force(&bus);
     assert!(after <= 5, "{after} generations");
     for number in 0..999 {
         fs::remove_file(root.join(format!("proxy-services/P{number}.xml"))).unwrap();
     }
-    eventually(&bus, "what is removed", || version(&bus, "P0") == "404" && version(&bus, "P998") == "404");
+    until("what is removed", || version(&bus, "P0") == "404" && version(&bus, "P998") == "404");
     assert_eq!(version(&bus, "P999"), "4");
 }
 
@@ -236,7 +228,7 @@ fn what_the_server_says_of_hot_deployment_is_honoured() {
         let bus = Process::watching(&root, &[&QUICK[..], &set[..]].concat());
         put(&root, "A", &proxy("A", 2));
         match watched {
-            true => eventually(&bus, text, || version(&bus, "A") == "2"),
+            true => until(text, || version(&bus, "A") == "2"),
             false => {
                 a_while();
                 assert_eq!(version(&bus, "A"), "1", "{text} {setting}");
@@ -375,11 +367,11 @@ fn files_that_are_touched_make_no_generation() {
     put(&root, "B", &faulty("B"));
     let bus = Process::watching(&root, &QUICK);
     put(&root, "A", &proxy("A", 2));
-    eventually(&bus, "the change", || version(&bus, "A") == "2");
+    until("the change", || version(&bus, "A") == "2");
     for _ in 0..4 {
         let before = in_force(&bus);
         put(&root, "A", &proxy("A", 2));
-        eventually(&bus, "the touch", || in_force(&bus) > before);
+        until("the touch", || in_force(&bus) > before);
     }
     let all = json(&bus, "GET", "/generations");
     let listed = all["generations"].as_array().unwrap();
@@ -388,7 +380,7 @@ fn files_that_are_touched_make_no_generation() {
     assert_eq!(version(&bus, "A"), "1");
     // What ends a rollback is what has changed, and a file that was touched has been put there again.
     put(&root, "B", &proxy("B", 1));
-    eventually(&bus, "the end of the rollback", || version(&bus, "B") == "1");
+    until("the end of the rollback", || version(&bus, "B") == "1");
     assert_eq!(version(&bus, "A"), "2");
 }
 
@@ -399,7 +391,7 @@ fn a_rollback_beside_a_reload_that_hangs_is_refused() {
     put(&root, "A", &proxy("A", 1));
     let bus = Process::watching(&root, &QUICK);
     put(&root, "A", &proxy("A", 2));
-    eventually(&bus, "the change", || version(&bus, "A") == "2");
+    until("the change", || version(&bus, "A") == "2");
     // It accepts, and says nothing.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     fs::create_dir_all(root.join("local-entries")).unwrap();
@@ -449,7 +441,7 @@ fn a_rollback_has_the_documents_that_it_had() {
     let response = || String::from_utf8(ask(bus.http(), "POST", "/services/A", b"<a/>").unwrap().2).unwrap();
     assert_eq!(response(), "one");
     fs::write(&resource, "two").unwrap();
-    eventually(&bus, "the document", || in_force(&bus) == 2);
+    until("the document", || in_force(&bus) == 2);
     assert_eq!(response(), "two");
     assert_eq!(json(&bus, "GET", "/generations/2")["documents"][0], "gov:t.txt");
     assert!(admin(&bus, "GET", "/generations/2/diff").1.contains("-one\n+two\n"));
@@ -458,7 +450,7 @@ fn a_rollback_has_the_documents_that_it_had() {
     a_while();
     assert_eq!(response(), "one", "it holds: {}", bus.stderr());
     fs::remove_file(&resource).unwrap();
-    eventually(&bus, "the end of the rollback", || in_force(&bus) == 4);
+    until("the end of the rollback", || in_force(&bus) == 4);
     json(&bus, "POST", "/generations/1/rollback");
     assert_eq!(response(), "one", "{}", bus.stderr());
 }
@@ -581,12 +573,12 @@ fn a_decision_holds_while_its_artifact_is_gone() {
     let (q, e) = (root.join("proxy-services/Q.xml"), root.join("endpoints/E.xml"));
     fs::remove_file(&q).unwrap();
     fs::remove_file(&e).unwrap();
-    eventually(&bus, "Q goes", || version(&bus, "Q") == "404");
+    until("Q goes", || version(&bus, "Q") == "404");
     // What is written of another one does not write these out.
     json(&bus, "POST", "/artifacts/proxy/R/stop");
     put(&root, "Q", &proxy("Q", 1));
     fs::write(&e, endpoint).unwrap();
-    eventually(&bus, "Q comes back", || version(&bus, "Q") != "404");
+    until("Q comes back", || version(&bus, "Q") != "404");
     let states = |bus: &Process| {
         ["proxy/Q", "proxy/R", "endpoint/E"]
             .map(|name| json(bus, "GET", &format!("/artifacts/{name}"))["state"].as_str().unwrap().to_owned())
@@ -594,7 +586,7 @@ fn a_decision_holds_while_its_artifact_is_gone() {
     assert_eq!(states(&bus), ["stopped", "stopped", "off"]);
     // The file is no part of the configuration: what is kept in it ends no rollback.
     put(&root, "P", &proxy("P", 2));
-    eventually(&bus, "P changes", || version(&bus, "P") == "2");
+    until("P changes", || version(&bus, "P") == "2");
     let before = in_force(&bus) - 1;
     json(&bus, "POST", &format!("/generations/{before}/rollback"));
     json(&bus, "POST", "/artifacts/proxy/R/start");
@@ -777,7 +769,7 @@ fn thirty_swaps_under_load_lose_nothing() {
                         put(&root, &format!("Other{one}"), &proxy(&format!("Other{one}"), round))
                     }),
                 }
-                eventually(&bus, &format!("round {round}"), || in_force(&bus) > before);
+                until(&format!("round {round}"), || in_force(&bus) > before);
             }
         }));
         done.store(true, Ordering::Relaxed);
@@ -801,12 +793,12 @@ fn thirty_swaps_under_load_lose_nothing() {
     // What was stored was processed, each once.
     let stored = all[&("Stores", 200)];
     let processed = format!("busbar_requests_total{{kind=\"api\",service=\"Processed\"}} {stored}\n");
-    eventually(&bus, "the store is empty", || admin(&bus, "GET", "/metrics").1.contains(&processed));
+    until("the store is empty", || admin(&bus, "GET", "/metrics").1.contains(&processed));
     assert_eq!(json(&bus, "GET", "/artifacts/messageStore/Waiting")["messages"], 0);
     // What was written was written once, and each file was taken once.
     let written = fs::read_dir(files.join("written")).unwrap().count();
     assert_eq!(written, all[&("Connected", 200)]);
-    eventually(&bus, "all files are taken", || fs::read_dir(files.join("in")).unwrap().next().is_none());
+    until("all files are taken", || fs::read_dir(files.join("in")).unwrap().next().is_none());
     for (round, number) in (1..=SWAPS).flat_map(|round| (0..10).map(move |number| (round, number))) {
         let taken = fs::read_to_string(files.join(format!("taken/{round}-{number}.txt"))).unwrap_or_default();
         assert_eq!(taken, "once;", "{round}-{number}: {}", bus.stderr());

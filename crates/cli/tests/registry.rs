@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use support::{Process, ask, busbar, configuration};
+use support::{Process, ask, busbar, configuration, until};
 
 /// What the server has by path: entity tag and content; `None` answers with 500.
 type Documents = Arc<Mutex<HashMap<String, Option<(String, String)>>>>;
@@ -51,17 +51,11 @@ fn sheet(element: &str) -> Option<(String, String)> {
 }
 
 /// Asks until the answer is the right one.
-fn until(process: &Process, target: &str, wanted: &str) {
-    let begin = Instant::now();
-    loop {
+fn answers(process: &Process, target: &str, wanted: &str) {
+    until(&format!("{wanted} of {target}"), || {
         let (_, _, body) = ask(process.http(), "POST", target, b"<a/>").expect("an answer");
-        let body = String::from_utf8_lossy(&body).into_owned();
-        if body.contains(wanted) {
-            return;
-        }
-        assert!(begin.elapsed() < Duration::from_secs(60), "{wanted}: {body} {}", process.stderr());
-        std::thread::sleep(Duration::from_millis(100));
-    }
+        String::from_utf8_lossy(&body).contains(wanted)
+    });
 }
 
 #[test]
@@ -90,12 +84,12 @@ fn a_registry_on_another_server_is_followed() {
     assert!(asked.lock().expect("no panic").is_empty());
 
     let process = Process::watching(&path, &[]);
-    until(&process, "/services/Fixed", "<one/>");
-    until(&process, "/services/Named", "<dynamic/>");
+    answers(&process, "/services/Fixed", "<one/>");
+    answers(&process, "/services/Named", "<dynamic/>");
     put("/root/a.xsl", sheet("two"));
     put("/root/b.xsl", sheet("changed"));
-    until(&process, "/services/Fixed", "<two/>");
-    until(&process, "/services/Named", "<changed/>");
+    answers(&process, "/services/Fixed", "<two/>");
+    answers(&process, "/services/Named", "<changed/>");
     assert!(
         asked
             .lock()
@@ -113,10 +107,10 @@ fn a_registry_on_another_server_is_followed() {
     }
     let (status, ..) = ask(process.field("admin"), "POST", "/reload", b"").expect("an answer");
     assert_eq!(status, 200);
-    until(&process, "/services/Fixed", "<two/>");
-    until(&process, "/services/Named", "<changed/>");
+    answers(&process, "/services/Fixed", "<two/>");
+    answers(&process, "/services/Named", "<changed/>");
     put("/root/a.xsl", sheet("three"));
-    until(&process, "/services/Fixed", "<three/>");
+    answers(&process, "/services/Fixed", "<three/>");
 }
 
 #[test]

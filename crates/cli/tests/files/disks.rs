@@ -51,17 +51,17 @@ fn a_full_disk_where_files_come_from_and_go_to() {
     let parameters =
         [("transport.vfs.FileNamePattern", r".*\.txt"), ("transport.vfs.ActionAfterFailure", "NONE")];
     let bus = Process::run(&configuration("files-full-in", &places.proxy(&parameters, &log)), &[]);
-    until("it is seen", &bus, || {
+    until("it is seen", || {
         let facts = facts(&bus, "proxy/P");
         facts["passed_over"]["unreadable"] == 1 || facts["failed"].as_u64().unwrap() > 0
     });
     fs::remove_file(places.path("in/no.fill")).unwrap();
-    until("it fails", &bus, || facts(&bus, "proxy/P")["failed"].as_u64().unwrap() > 0);
+    until("it fails", || facts(&bus, "proxy/P")["failed"].as_u64().unwrap() > 0);
     assert_eq!(places.read("out/log"), "l".repeat(30 << 10), "nothing half is added");
     assert_eq!(places.read("in/a.txt").len(), 40 << 10);
     assert!(bus.stderr().contains("No space left"), "{}", bus.stderr());
     target.again("size=1m");
-    until("there is room", &bus, || places.names("in").is_empty());
+    until("there is room", || places.names("in").is_empty());
     assert_eq!(places.read("out/log").len(), 70 << 10);
     drop(source);
 }
@@ -82,7 +82,7 @@ fn a_directory_that_nobody_may_write_to() {
     assert!(places.names("out").is_empty());
     assert_eq!(bus.stderr().matches("files are passed over").count(), 1, "{}", bus.stderr());
     mounted.again("rw");
-    until("it is taken", &bus, || places.names("in").is_empty());
+    until("it is taken", || places.names("in").is_empty());
     assert_eq!(places.read("out/a.txt"), "a");
     // Without locks it is processed once, and what cannot be deleted is remembered.
     drop(bus);
@@ -91,7 +91,7 @@ fn a_directory_that_nobody_may_write_to() {
     let path =
         configuration("files-read-only", &places.proxy(&[("transport.vfs.Locking", "disable")], &append));
     let bus = Process::run(&path, &[]);
-    until("it is remembered", &bus, || facts(&bus, "proxy/P")["remembered"] == 1);
+    until("it is remembered", || facts(&bus, "proxy/P")["remembered"] == 1);
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(places.read("out/b.txt"), "b", "{}", bus.stderr());
 }
@@ -146,7 +146,7 @@ fn a_stop_in_the_middle_of_a_large_file() {
         let left_behind = places.names("out");
         let is_begun = |name: &String| name.starts_with(".busbar-") && !left_behind.contains(name);
         let mut bus = Process::run(&path, &["--set", &format!("limits.drain={drain}")]);
-        until("it is being written", &bus, || {
+        until("it is being written", || {
             places.names("out").iter().any(is_begun) || places.names("in").is_empty()
         });
         bus.signal(signal);
@@ -166,7 +166,7 @@ fn a_stop_in_the_middle_of_a_large_file() {
         }
     }
     let bus = Process::run(&path, &[]);
-    until("it is copied", &bus, || places.names("in").is_empty());
+    until("it is copied", || places.names("in").is_empty());
     assert_eq!(places.path("out/large.bin").metadata().unwrap().len(), 256 << 20);
 }
 
@@ -184,12 +184,12 @@ fn a_full_disk() {
     let bus = Process::run(&configuration("files-full", &places.proxy(&parameters, &append)), &[]);
     bus.says("could not be moved", 1);
     // Files are moved to another file system, and what does not fit stays, and is processed once.
-    until("the others are moved", &bus, || places.names("done") == ["a.txt", "c.txt"]);
+    until("the others are moved", || places.names("done") == ["a.txt", "c.txt"]);
     assert!(bus.stderr().contains("No space left"), "{}", bus.stderr());
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(places.names("in"), ["b.txt"]);
     assert_eq!(places.read("out/log").len(), (200 << 10) + 12);
     mounted.again("size=1m");
-    until("there is room", &bus, || places.names("in").is_empty());
+    until("there is room", || places.names("in").is_empty());
     assert_eq!(places.read("out/log").len(), (200 << 10) + 12);
 }

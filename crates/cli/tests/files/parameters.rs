@@ -29,10 +29,10 @@ fn young_files_locked_files_and_pauses() {
     ];
     let began = Instant::now();
     let bus = Process::run(&configuration("files-more", &places.proxy(&parameters, COPY)), &[]);
-    until("it is seen", &bus, || facts(&bus, "proxy/P")["passed_over"]["age"] == 1);
-    until("the lock was left behind", &bus, || places.path("out/locked.txt").exists());
+    until("it is seen", || facts(&bus, "proxy/P")["passed_over"]["age"] == 1);
+    until("the lock was left behind", || places.path("out/locked.txt").exists());
     assert!(began.elapsed() >= Duration::from_millis(800), "the lock was not respected");
-    until("it is old enough", &bus, || places.path("out/young.txt").exists());
+    until("it is old enough", || places.path("out/young.txt").exists());
     assert!(began.elapsed() >= Duration::from_millis(1800), "too young");
 }
 
@@ -47,7 +47,7 @@ fn a_lock_of_another_machine_stands() {
         ("transport.vfs.LockReleaseSameNode", "true"),
     ];
     let bus = Process::run(&configuration("files-far", &places.proxy(&parameters, COPY)), &[]);
-    until("it is locked", &bus, || facts(&bus, "proxy/P")["passed_over"]["locked"] == 1);
+    until("it is locked", || facts(&bus, "proxy/P")["passed_over"]["locked"] == 1);
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(places.names("in"), ["a.txt", "a.txt.lock"]);
 }
@@ -71,11 +71,11 @@ fn directories_inside_and_a_file_that_grows() {
         }
     });
     let bus = Process::run(&configuration("files-inside", &places.proxy(&parameters, COPY)), &[]);
-    until("it grows", &bus, || facts(&bus, "proxy/P")["passed_over"]["growing"] == 1);
+    until("it grows", || facts(&bus, "proxy/P")["passed_over"]["growing"] == 1);
     writes.join().unwrap();
-    until("both are copied", &bus, || places.names("out") == ["a.txt", "growing.txt"]);
+    until("both are copied", || places.names("out") == ["a.txt", "growing.txt"]);
     assert_eq!(places.read("out/growing.txt").len(), 20);
-    until("nothing is left", &bus, || places.names("in/deep/er").is_empty());
+    until("nothing is left", || places.names("in/deep/er").is_empty());
     assert!(places.path("in/deep/er").is_dir());
 }
 
@@ -101,7 +101,7 @@ fn a_file_that_grows_while_it_is_in_work() {
         .unwrap();
     bus.says("was changed while it was processed", 1);
     bus.says("took = 8", 1);
-    until("it is moved", &bus, || places.names("done") == ["a.txt"]);
+    until("it is moved", || places.names("done") == ["a.txt"]);
     assert_eq!(places.read("done/a.txt"), "one;two;");
 }
 
@@ -121,7 +121,7 @@ fn what_cannot_be_moved_goes_to_the_third_place() {
     places.put("in/bad.txt", "x");
     places.put("in/good.txt", "x");
     let bus = Process::run(&configuration("files-third", &places.proxy(&parameters, &copy_or_fail())), &[]);
-    until("both are away", &bus, || places.names("in").is_empty());
+    until("both are away", || places.names("in").is_empty());
     assert_eq!(
         (places.names("done/stuck"), places.names("out")),
         (vec!["bad.txt".to_owned()], vec!["good.txt".to_owned()])
@@ -149,7 +149,7 @@ fn services_that_share_what_is_written_down() {
     let bus = Process::run(&path, &[]);
     for name in ["A1", "B1", "A2", "B2"] {
         places.put(&format!("in/{name}"), format!("{name};"));
-        until("it is remembered", &bus, || {
+        until("it is remembered", || {
             bus.stderr().matches("it is not processed again").count() == places.names("in").len()
         });
     }
@@ -157,17 +157,15 @@ fn services_that_share_what_is_written_down() {
     let log = places.read("out/log.txt");
     assert_eq!(log, "A1;B1;A2;B2;");
     let bus = Process::run(&path, &[]);
-    until("both looked", &bus, || {
+    until("both looked", || {
         ["A", "B"].iter().all(|name| !facts(&bus, &format!("proxy/{name}"))["polled"].is_null())
     });
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(places.read("out/log.txt"), log, "{}", bus.stderr());
     fs::create_dir(places.path("done")).unwrap();
-    until("all are moved", &bus, || places.names("done") == ["A1", "A2", "B1", "B2"]);
+    until("all are moved", || places.names("done") == ["A1", "A2", "B1", "B2"]);
     assert_eq!(places.read("out/log.txt"), log);
-    until("nothing is remembered", &bus, || {
-        places.read("failed/vfs-move-failed-records.properties").is_empty()
-    });
+    until("nothing is remembered", || places.read("failed/vfs-move-failed-records.properties").is_empty());
 }
 
 /// A file that somebody takes away while its message is on its way: it counts as processed, the log says where it is not, and what comes next is taken.
@@ -188,7 +186,7 @@ fn a_file_that_vanishes_while_it_is_in_work() {
         let bus = Process::run(&configuration("files-vanished", &places.proxy(parameters, &sequence)), &[]);
         bus.says("took = a.txt", 1);
         fs::remove_file(places.path("in/a.txt")).unwrap();
-        until("it has ended", &bus, || facts(&bus, "proxy/P")["processed"] == 1);
+        until("it has ended", || facts(&bus, "proxy/P")["processed"] == 1);
         let line = "a.txt was taken away by somebody";
         match action {
             // The log comes behind the figures.
@@ -197,7 +195,7 @@ fn a_file_that_vanishes_while_it_is_in_work() {
         }
         assert_eq!(facts(&bus, "proxy/P")["remembered"], 0);
         places.put("in/b.txt", "next");
-        until("the next one is taken", &bus, || facts(&bus, "proxy/P")["processed"] == 2);
-        until("nothing is left", &bus, || places.names("in").is_empty());
+        until("the next one is taken", || facts(&bus, "proxy/P")["processed"] == 2);
+        until("nothing is left", || places.names("in").is_empty());
     }
 }

@@ -140,7 +140,7 @@ fn everything_at_once() {
         }
     });
     put(&root, "B", &proxy("B", 77));
-    eventually(&bus, "the last one is in force", || {
+    until("the last one is in force", || {
         admin(&bus, "POST", "/reload");
         version(&bus, "B") == "77"
     });

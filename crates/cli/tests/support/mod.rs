@@ -215,7 +215,19 @@ impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("{}{}", self.ready, self.stderr());
+        }
         let _ = std::fs::remove_file(&self.stderr);
+    }
+}
+
+/// Waits until it is so. (What a [`Process`] of the test has said is printed where the test fails.)
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not within a minute: {what}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
