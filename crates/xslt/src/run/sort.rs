@@ -160,7 +160,7 @@ impl Engine<'_> {
             let mut keys = if numeric {
                 Keys::Number(Vec::with_capacity(size))
             } else {
-                Keys::Text(Texts::new(size, upper_first))
+                Keys::Text(Box::new(Texts::new(size, upper_first)))
             };
             for (at, node) in nodes.iter().enumerate() {
                 let focus = inner(at, node);
