@@ -21,7 +21,7 @@ fn pattern(seed: usize, length: usize) -> Vec<u8> {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         state.to_le_bytes()
     };
-    let mut bytes: Vec<u8> = std::iter::repeat_with(|| next()).take(length / 8 + 1).flatten().collect();
+    let mut bytes: Vec<u8> = std::iter::repeat_with(next).take(length / 8 + 1).flatten().collect();
     bytes.truncate(length);
     bytes
 }

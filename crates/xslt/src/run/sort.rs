@@ -20,7 +20,7 @@ enum Strings {
 }
 
 enum Keys {
-    Text(Texts),
+    Text(Box<Texts>),
     Number(Vec<f64>),
     Typed(Vec<TypedKey>),
 }
