@@ -9,7 +9,6 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::time::{Duration, Instant};
 use support::{Process, ask, configuration, configure, until};
 
 /// A backend that answers messages with its name, and says how it is at `/health`.

@@ -145,7 +145,7 @@ fn what_the_flow_sees_and_what_moving_does() {
     places.put("in/ä b.xml", b"<a><v>\xfc</v></a>");
     let modified = SystemTime::UNIX_EPOCH + Duration::from_millis(1_500_000_000_123);
     fs::File::open(places.path("in/ä b.xml")).unwrap().set_modified(modified).unwrap();
-    let bus = Process::run(&configuration("files-headers", &places.proxy(&parameters, sequence)), &[]);
+    let _bus = Process::run(&configuration("files-headers", &places.proxy(&parameters, sequence)), &[]);
     until("it is moved", || places.names("in").is_empty());
     let seen: serde_json::Value = serde_json::from_str(&places.read("out/seen.json")).unwrap();
     assert_eq!(seen["n"], "ä b.xml");
@@ -265,7 +265,7 @@ fn a_move_that_fails_processes_nothing_twice() {
     assert_eq!(bus.stderr().matches("could not be moved").count(), 1, "{}", bus.stderr());
     // Nor after a restart: it is written down.
     drop(bus);
-    let bus = Process::run(&path, &[]);
+    let _bus = Process::run(&path, &[]);
     std::thread::sleep(Duration::from_millis(500));
     assert_eq!(places.read("out/log.txt"), "once;");
     fs::create_dir(places.path("done")).unwrap();
@@ -280,7 +280,7 @@ fn answers_are_written() {
     let parameters = [("transport.vfs.ReplyFileURI", "@out@"), ("transport.vfs.ReplyFileName", "answer.xml")];
     let sequence = "<inSequence><payloadFactory media-type='xml'><format><done xmlns=''/></format><args/></payloadFactory><respond/></inSequence>";
     places.put("in/a.txt", "hello");
-    let bus = Process::run(&configuration("files-reply", &places.proxy(&parameters, sequence)), &[]);
+    let _bus = Process::run(&configuration("files-reply", &places.proxy(&parameters, sequence)), &[]);
     until("the answer", || places.names("in").is_empty());
     assert_eq!(places.read("out/answer.xml"), "<done/>");
 }
@@ -416,7 +416,7 @@ fn reloads_in_the_middle() {
 #[test]
 fn large_files_are_streams() {
     let places = Places::new("large");
-    let bus = Process::run(
+    let _bus = Process::run(
         &configuration(
             "files-large",
             &places.proxy(&[("transport.vfs.ContentType", "application/octet-stream")], COPY),

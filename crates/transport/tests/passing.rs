@@ -17,7 +17,7 @@ const MEGABYTE: usize = 1 << 20;
 /// Bytes that are different at each place and for each seed.
 fn pattern(seed: usize, length: usize) -> Vec<u8> {
     let mut state = seed as u64 + 1;
-    let mut next = || {
+    let next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         state.to_le_bytes()
     };

@@ -165,7 +165,7 @@ fn a_stop_in_the_middle_of_a_large_file() {
             return;
         }
     }
-    let bus = Process::run(&path, &[]);
+    let _bus = Process::run(&path, &[]);
     until("it is copied", || places.names("in").is_empty());
     assert_eq!(places.path("out/large.bin").metadata().unwrap().len(), 256 << 20);
 }

@@ -87,13 +87,13 @@ fn everything_at_once() {
         put(&root, name, &proxy(name, 1));
     }
     let bus = Process::run(&root, &[]);
-    let until = Instant::now() + Duration::from_secs(3);
+    let end = Instant::now() + Duration::from_secs(3);
     std::thread::scope(|scope| {
         let bus = &bus;
         let root = &root;
         for name in ["A", "B"] {
             scope.spawn(move || {
-                while Instant::now() < until {
+                while Instant::now() < end {
                     let version = version(bus, name);
                     assert!(
                         !["404", "500", "503"].contains(&version.as_str()),
@@ -106,7 +106,7 @@ fn everything_at_once() {
         for worker in 0..4_usize {
             scope.spawn(move || {
                 let mut turn = worker;
-                while Instant::now() < until {
+                while Instant::now() < end {
                     turn += 1;
                     let allowed: &[u16] = match turn % 5 {
                         0 => {
