@@ -5,6 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::{Table, Value};
 
+/// What values contain that only a server of WSO2 can fill in.
+const FILLED_IN: [&str; 4] = ["$env{", "$sys{", "$secret{", "{{"];
+
+/// Whether a value of `deployment.toml` is one that only a server can fill in.
+pub fn is_filled_in(value: &str) -> bool {
+    FILLED_IN.iter().any(|mark| value.contains(mark))
+}
+
 /// `[vault]`: where secrets are.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]

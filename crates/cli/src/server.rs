@@ -1,9 +1,10 @@
 //! What the settings of a WSO2 server, or of a project for one, say. Each of their files is read once, so that all that is taken from it is of
 //! one version. What becomes of each key, and what cannot be read, is reported by [`crate::server_settings::report`].
 
+use crate::secrets::is_filled_in;
 use crate::server_settings::{
     BIND_ADDRESS, FILES, LARGEST_BY_DEFAULT, OFFSET, PORT, SECURED_PORT, SYSTEM, directories, flatten,
-    is_filled_in, is_honoured, is_toml, read, translation, tunable,
+    is_honoured, is_toml, read, translation, tunable,
 };
 use message::Kind;
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! Settings of a WSO2 server (`deployment.toml`, `synapse.properties`, `passthru-http.properties`): what of them counts here, and
 //! what becomes of each other key.
 
+use crate::secrets::is_filled_in;
 use crate::tunables::{self, Fate};
 use diagnostics::{Diagnostic, Severity, SourceMap, Span};
 use std::ops::Range;
@@ -300,9 +301,6 @@ const SHIPPED: [(&str, &str); 11] = [
     ("server.node_ip", "127.0.0.1"),
 ];
 
-/// What values begin with that only a server of WSO2 can fill in.
-const FILLED_IN: [&str; 4] = ["$env{", "$sys{", "$secret{", "{{"];
-
 /// Files with tunables, in a directory of settings.
 pub(crate) const FILES: [&str; 4] =
     ["synapse.properties", "passthru-http.properties", "nhttp.properties", "deployment.toml"];
@@ -361,10 +359,6 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
 
 pub(crate) fn is_toml(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "toml")
-}
-
-pub(crate) fn is_filled_in(value: &str) -> bool {
-    FILLED_IN.iter().any(|mark| value.contains(mark))
 }
 
 pub(crate) fn is_honoured(name: &str) -> bool {

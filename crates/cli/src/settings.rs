@@ -543,7 +543,7 @@ impl Settings {
                 }
             }
         }
-        let has_store = crate::user_store::add(&server, &mut table, &mut remarks);
+        let has_store = crate::user_store::add(server.tables(), &mut table, &mut remarks);
         // The settings as written keep the names of the secrets: they are compared and shown.
         let mut filled = table.clone();
         let mut missing = crate::secrets::fill_in(&mut filled, configuration);

@@ -1,8 +1,7 @@
 //! The user store of a WSO2 server, `[user_store]` of `deployment.toml`: a directory becomes the access profile `user_store`, unless
 //! `busbar.toml` has one of that name.
 
-use crate::server::Server;
-use crate::server_settings::is_filled_in;
+use crate::secrets::is_filled_in;
 use flow::guard::USER_STORE;
 use toml::{Table, Value};
 
@@ -32,25 +31,29 @@ pub fn is_read(key: &str) -> bool {
         || ["type", "class", "base_dn"].contains(&key)
 }
 
-/// What `[access.user_store]` would say; `None`: there is no directory. A store without an address is the one that every server is delivered
+/// What `[access.user_store]` would say, by the tables of `deployment.toml`; `None`: there is no directory. A store without an address is the one that every server is delivered
 /// with, and that none uses.
 ///
 /// # Errors
 /// It cannot be used here, and why.
-pub fn profile(server: &Server) -> Option<Result<Table, String>> {
-    let table = server.tables().find_map(|table| table.get("user_store")?.as_table())?;
+fn profile<'a>(mut tables: impl Iterator<Item = &'a Table>) -> Option<Result<Table, String>> {
+    let table = tables.find_map(|table| table.get("user_store")?.as_table())?;
     let store = Store(table);
     store.raw("connection_url")?;
     Some(store.profile())
 }
 
 /// Adds the profile to settings, unless they have one of that name or it cannot be used, which becomes a remark; whether it was added.
-pub fn add(server: &Server, settings: &mut Table, remarks: &mut Vec<String>) -> bool {
+pub fn add<'a>(
+    tables: impl Iterator<Item = &'a Table>,
+    settings: &mut Table,
+    remarks: &mut Vec<String>,
+) -> bool {
     let access = settings.get("access").and_then(Value::as_table);
     if access.is_some_and(|access| access.contains_key(USER_STORE)) {
         return false;
     }
-    match profile(server) {
+    match profile(tables) {
         None => false,
         Some(Err(why)) => {
             remarks.push(no_effect(&why));
@@ -179,7 +182,7 @@ mod tests {
         ));
         std::fs::create_dir_all(root.join("conf")).unwrap();
         std::fs::write(root.join("conf/deployment.toml"), text).unwrap();
-        let found = profile(&Server::read(&root));
+        let found = profile(crate::server::Server::read(&root).tables());
         std::fs::remove_dir_all(&root).unwrap();
         found
     }

@@ -34,7 +34,6 @@ fn head(length: usize) -> String {
 fn they_arrive_whole_beside_slow_readers_and_what_is_behind_them_stays_there() {
     let echo = start(Echo);
     let relay = start(Relay::to(echo.addr));
-    let before = pipes();
     // More than there are pipes.
     let clients: Vec<_> = (0..48)
         .map(|number| {
@@ -66,15 +65,6 @@ fn they_arrive_whole_beside_slow_readers_and_what_is_behind_them_stays_there() {
     for client in clients {
         client.join().unwrap();
     }
-    // They went that way: empty pipes are kept.
-    assert!(pipes() > before);
-}
-
-/// Ends of pipes that this process has open.
-fn pipes() -> usize {
-    let entries = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
-    let links = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
-    links.filter(|link| link.to_string_lossy().starts_with("pipe:")).count()
 }
 
 #[test]

@@ -521,3 +521,29 @@ pub(crate) fn explain(source: &str, error: &xpath::XPathError) -> String {
     let column = source.get(..start).map_or(0, |s| s.chars().count()) + 1;
     format!("{} (in the expression \"{source}\", character {column})", error.sentence())
 }
+
+/// What [`crate::simple`] needs from the compiler.
+pub(crate) struct SimpleScope<'a> {
+    /// Local variables, innermost last.
+    pub locals: &'a [(Name, usize)],
+    pub symbols: &'a Names,
+    pub scope: &'a ElementScope<'a>,
+    /// The names of paths.
+    pub names: &'a mut Names,
+    /// The namespace of unprefixed element names.
+    pub default: &'a str,
+}
+
+impl arithmetic::Scope for SimpleScope<'_> {
+    fn local(&self, name: &xpath::ast::QName) -> Option<u32> {
+        if !name.prefix.is_empty() {
+            return None;
+        }
+        let name = self.symbols.find("", &name.local)?;
+        self.locals.iter().rev().find(|(local, _)| *local == name).map(|(_, slot)| *slot as u32)
+    }
+
+    fn path(&mut self, tree: &xpath::ast::Expr) -> Option<Box<[NameStep]>> {
+        name_path(tree, self.scope, self.names, self.default)
+    }
+}

@@ -288,7 +288,7 @@ impl Alternative {
                 .map_err(|error| crate::expr::explain(source, &error))?;
                 if let Expr::XPath(xpath) = &mut expr {
                     // (Most patterns have no local variables.)
-                    xpath.specialize(&mut crate::compile::SimpleScope {
+                    xpath.specialize(&mut crate::expr::SimpleScope {
                         locals: &[],
                         symbols: cx.symbols,
                         scope: cx.scope,

@@ -24,7 +24,7 @@ pub(crate) use elements::{is_available, is_available_in_2, is_declaration};
 pub(crate) use scope::is_qname;
 
 use crate::error::XsltError;
-use crate::expr::{Dialect, ElementScope, Expr, Level, Library};
+use crate::expr::{Dialect, ElementScope, Expr, Level, Library, SimpleScope};
 use crate::model::{Place, Plan};
 use crate::names::{Name, Names};
 use crate::pattern::{Pattern, PatternContext};
@@ -770,30 +770,4 @@ fn find_id(doc: &Document, id: &str) -> Option<NodeId> {
         doc.descendants(Document::ROOT)
             .find(|n| doc.kind(*n) == NodeKind::Element && doc.attribute(*n, "", "id") == Some(id))
     })
-}
-
-/// What [`crate::simple`] needs from the compiler.
-pub(crate) struct SimpleScope<'a> {
-    /// Local variables, innermost last.
-    pub locals: &'a [(Name, usize)],
-    pub symbols: &'a Names,
-    pub scope: &'a ElementScope<'a>,
-    /// The names of paths.
-    pub names: &'a mut Names,
-    /// The namespace of unprefixed element names.
-    pub default: &'a str,
-}
-
-impl crate::arithmetic::Scope for SimpleScope<'_> {
-    fn local(&self, name: &xpath::ast::QName) -> Option<u32> {
-        if !name.prefix.is_empty() {
-            return None;
-        }
-        let name = self.symbols.find("", &name.local)?;
-        self.locals.iter().rev().find(|(local, _)| *local == name).map(|(_, slot)| *slot as u32)
-    }
-
-    fn path(&mut self, tree: &xpath::ast::Expr) -> Option<Box<[crate::names::NameStep]>> {
-        crate::expr::name_path(tree, self.scope, self.names, self.default)
-    }
 }
