@@ -21,6 +21,7 @@ use crate::http1::write::{self, Delimiter, Kind};
 use crate::http2;
 use crate::relay::{Outgoing, RelayError};
 use crate::server::Listening;
+use crate::splice::Served;
 use crate::timer::{Alarm, Timer};
 use crate::tunnel::Tunnel;
 use crate::{
@@ -38,6 +39,7 @@ pub(crate) async fn serve<H: Handler>(
 ) -> Option<Next> {
     let conn = incoming.conn.clone();
     let _closing = Closing(&conn);
+    let _served = Served::begin();
     let mut requests = pin!(requests(listening, limits, &conn, incoming, info, handler));
     let mut alarm: Option<Box<Alarm>> = None;
     poll_fn(|cx| {

@@ -5,7 +5,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -18,13 +18,37 @@ pub(crate) const WORTH: u64 = 64 * 1024;
 const MOST: usize = 256 * 1024;
 /// So many pipes in the process, each with two descriptors. They are short of only where receivers are slow.
 const PIPES: usize = 32;
-/// So many empty ones are kept for each thread.
+/// So many empty ones are kept for each thread, while it serves clients.
 const KEPT: usize = 2;
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     static FREE: RefCell<Vec<Ends>> = const { RefCell::new(Vec::new()) };
+    static CLIENTS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A client that this thread serves: behind the last one no pipe is kept.
+pub(crate) struct Served(());
+
+impl Served {
+    pub(crate) fn begin() -> Served {
+        let _ = CLIENTS.try_with(|clients| clients.set(clients.get() + 1));
+        Served(())
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // Both fail only while the thread ends.
+        let left = CLIENTS.try_with(|clients| {
+            clients.set(clients.get().saturating_sub(1));
+            clients.get()
+        });
+        if left == Ok(0) {
+            let _ = FREE.try_with(|free| free.borrow_mut().clear());
+        }
+    }
 }
 
 /// The two ends of a pipe.
@@ -109,10 +133,11 @@ impl Pipe {
 impl Drop for Pipe {
     fn drop(&mut self) {
         let Some(ends) = self.ends.take().filter(|_| self.held == 0) else { return };
+        let is_serving = CLIENTS.try_with(|clients| clients.get() > 0).unwrap_or(false);
         // Fails only while the thread ends.
         let _ = FREE.try_with(|free| {
             let mut free = free.borrow_mut();
-            if free.len() < KEPT {
+            if is_serving && free.len() < KEPT {
                 free.push(ends);
             }
         });
@@ -158,6 +183,7 @@ mod tests {
     #[test]
     fn bytes_go_from_socket_to_socket_and_a_pipe_that_holds_some_is_not_used_again() {
         let ((mut source, from), (mut sink, into)) = (pair(), pair());
+        let client = Served::begin();
         let mut pipe = Pipe::take().unwrap();
         let nothing = pipe.fill(from.as_fd(), u64::MAX).unwrap_err();
         assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
@@ -184,5 +210,11 @@ mod tests {
         let mut pipe = Pipe::take().unwrap();
         from.set_nonblocking(false).unwrap();
         assert_eq!(pipe.fill(from.as_fd(), u64::MAX).unwrap(), 0);
+        drop(pipe);
+        assert_eq!(FREE.with(|free| free.borrow().len()), 1);
+        drop(client);
+        assert_eq!(FREE.with(|free| free.borrow().len()), 0);
+        drop(Pipe::take().unwrap());
+        assert_eq!(FREE.with(|free| free.borrow().len()), 0);
     }
 }
