@@ -267,21 +267,21 @@ fn what_is_shed_makes_room_for_the_others() {
     assert_eq!(ask(bus.http(), "POST", "/services/Split", body.as_bytes()).unwrap().0, 200);
 }
 
+/// One thread computes, and one step may wait for it, for as long as is said.
+fn one_compute_thread(wait: &str) -> [&str; 6] {
+    ["--set", "limits.compute_threads=1", "--set", "limits.compute_queue=1", "--set", wait]
+}
+
 /// Parts wait for a compute thread however many do: their aggregate has all of them, or there is no answer of success.
 #[test]
 fn no_part_is_missing_where_compute_threads_are_few() {
     let artifacts = "<proxy name='Split'><target><inSequence><iterate expression='//i'><target><sequence>\
         <property name='n' expression='count(//b[. = //b])'/><aggregate><onComplete expression='//i'><payloadFactory media-type='text'>\
         <format>$1</format><args><arg expression='count($body/*)'/></args></payloadFactory><respond/></onComplete></aggregate></sequence></target></iterate></inSequence></target></proxy>";
-    let settings = [
-        "--set",
-        "limits.compute_threads=1",
-        "--set",
-        "limits.compute_queue=1",
-        "--set",
-        "limits.compute_wait=50ms",
-    ];
-    let bus = Process::run(&configuration("limits-parts", artifacts), &settings);
+    let bus = Process::run(
+        &configuration("limits-parts", artifacts),
+        &one_compute_thread("limits.compute_wait=50ms"),
+    );
     let part = format!("<i>{}</i>", (0..300).map(|n| format!("<b>{n}</b>")).collect::<String>());
     let body = format!("<a>{}</a>", part.repeat(100));
     let answered = std::thread::scope(|scope| {
@@ -302,15 +302,10 @@ fn what_was_accepted_is_not_shed_where_compute_threads_are_few() {
         <sequence name='counts'><property name='n' expression='count(//b[count(//b[. = //b]) = 400])'/><log level='custom'><property name='counted' expression='$ctx:n'/></log></sequence>\
         <messageProcessor name='p' class='org.apache.synapse.message.processor.impl.sampler.SamplingProcessor' messageStore='accepted'>\
         <parameter name='interval'>1000</parameter><parameter name='concurrency'>40</parameter><parameter name='sequence'>counts</parameter></messageProcessor>";
-    let settings = [
-        "--set",
-        "limits.compute_threads=1",
-        "--set",
-        "limits.compute_queue=1",
-        "--set",
-        "limits.compute_wait=1ms",
-    ];
-    let bus = Process::run(&configuration("limits-accepted", artifacts), &settings);
+    let bus = Process::run(
+        &configuration("limits-accepted", artifacts),
+        &one_compute_thread("limits.compute_wait=1ms"),
+    );
     let body = format!("<a>{}</a>", (0..400).map(|n| format!("<b>{n}</b>")).collect::<String>());
     for _ in 0..40 {
         assert_eq!(ask(bus.http(), "POST", "/services/Store", body.as_bytes()).unwrap().0, 202);

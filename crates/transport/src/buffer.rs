@@ -3,7 +3,9 @@
 //! A connection holds storage only while there are bytes in it: ten thousand idle connections hold none.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicUsize;
+
+use crate::counted::Counted;
 
 /// Bytes received, in three parts: entity bytes (decoded, not yet consumed), a gap left by transfer
 /// decoding, and wire bytes (not yet decoded). `start <= mid <= raw <= end`.
@@ -11,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
     /// The storage was taken from the budget of large ones, whatever has become of its size.
-    large: Option<Large>,
+    large: Option<Counted>,
     start: usize,
     mid: usize,
     raw: usize,
@@ -100,7 +102,8 @@ impl Buffer {
     /// as far as the budget goes. `left`: so many bytes of the message are still to come, as far as that is known.
     pub(crate) fn room(&mut self, size: usize, large: bool, left: u64) -> &mut [u8] {
         if self.bytes.is_empty() {
-            self.large = if large && size < LARGE { Large::take() } else { None };
+            self.large =
+                if large && size < LARGE { Counted::below(&LARGE_IN_USE, LARGE_AT_MOST) } else { None };
             self.bytes = take(if self.large.is_some() { LARGE } else { size.max(512) });
         }
         if self.is_vacant() {
@@ -170,22 +173,6 @@ const LARGE: usize = 128 * 1024;
 const LARGE_AT_MOST: usize = 256;
 static LARGE_IN_USE: AtomicUsize = AtomicUsize::new(0);
 
-/// One of them; it is given back however the buffer ends.
-struct Large(());
-
-impl Large {
-    fn take() -> Option<Large> {
-        let more = |n| if n < LARGE_AT_MOST { Some(n + 1) } else { None };
-        LARGE_IN_USE.fetch_update(Relaxed, Relaxed, more).ok().map(|_| Large(()))
-    }
-}
-
-impl Drop for Large {
-    fn drop(&mut self) {
-        LARGE_IN_USE.fetch_sub(1, Relaxed);
-    }
-}
-
 /// Free buffers per size and thread.
 const KEEP: usize = 64;
 /// Larger ones (grown while peeking) are not kept.
@@ -223,6 +210,7 @@ fn give(bytes: Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::Ordering::Relaxed;
 
     fn receive(b: &mut Buffer, bytes: &[u8]) {
         let room = b.room(512, false, 0);
@@ -271,7 +259,7 @@ mod tests {
             b.received(more);
             full += more;
         }
-        let kept = Large::take().expect("all were given back");
+        let kept = Counted::below(&LARGE_IN_USE, LARGE_AT_MOST).expect("all were given back");
         drop(b);
         drop(kept);
         assert_eq!(LARGE_IN_USE.load(Relaxed), 0);

@@ -7,6 +7,7 @@ use std::io;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crate::counted::Counted;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Raises the number of descriptors that this process may open to what the system allows at most, and returns that.
@@ -50,7 +51,9 @@ impl Budget {
 }
 
 /// A socket that is counted as long as this lives.
-pub(crate) struct Descriptor(());
+pub(crate) struct Descriptor {
+    _counted: Counted,
+}
 
 impl Descriptor {
     /// For a connection to a backend.
@@ -66,19 +69,11 @@ impl Descriptor {
 
     /// For a connection from a client that was accepted already.
     pub(crate) fn of_client() -> Descriptor {
-        IN_USE.fetch_add(1, Relaxed);
-        Descriptor(())
+        Descriptor { _counted: Counted::another(&IN_USE) }
     }
 
     fn below(most: usize) -> Option<Descriptor> {
-        let more = |n| if n < most { Some(n + 1) } else { None };
-        IN_USE.fetch_update(Relaxed, Relaxed, more).ok().map(|_| Descriptor(()))
-    }
-}
-
-impl Drop for Descriptor {
-    fn drop(&mut self) {
-        IN_USE.fetch_sub(1, Relaxed);
+        Some(Descriptor { _counted: Counted::below(&IN_USE, most)? })
     }
 }
 

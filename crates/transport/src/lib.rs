@@ -14,6 +14,7 @@ mod client;
 pub mod clock;
 mod connect;
 mod connection;
+mod counted;
 mod descriptors;
 mod dial;
 mod dialogue;

@@ -8,8 +8,9 @@
 use std::cell::{Cell, RefCell};
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicUsize;
 
+use crate::counted::Counted;
 use crate::descriptors::Descriptor;
 
 /// Whole pieces of this size are moved; what is left behind them is cheaper to copy than to move in two more system calls.
@@ -59,25 +60,9 @@ struct Ends {
     _places: [Descriptor; 2],
 }
 
-/// One of all pipes.
-struct Counted(());
-
-impl Counted {
-    fn new() -> Option<Counted> {
-        let more = |n| if n < PIPES { Some(n + 1) } else { None };
-        IN_USE.fetch_update(Relaxed, Relaxed, more).ok().map(|_| Counted(()))
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        IN_USE.fetch_sub(1, Relaxed);
-    }
-}
-
 impl Ends {
     fn new() -> Option<Ends> {
-        let (counted, places) = (Counted::new()?, Descriptor::for_pipe()?);
+        let (counted, places) = (Counted::below(&IN_USE, PIPES)?, Descriptor::for_pipe()?);
         let (reader, writer) = io::pipe().ok()?;
         // Where the system refuses it, because its user has many pipes, less is moved at once.
         // SAFETY: the descriptor is open, since its owner is here; the call gets a number and touches no memory of this process.
