@@ -7,7 +7,7 @@ use crate::project;
 use crate::results::{Budget, Cell, Run};
 use crate::scenarios::{self, Scenario};
 use crate::secured::{self, Secured, Securing};
-use crate::statistics::line;
+use crate::statistics::trend;
 use crate::steps::{self, News, Step, Tell, leave};
 use crate::studies::{self, Length};
 use crate::systems::{self, Backend, Place, System};
@@ -414,8 +414,9 @@ fn memory(
         tell(News::Begins(0, 0, "memory over many requests".to_owned()));
         let soak = studies::soak(&system, length, &mut |progress| tell(News::Progress(progress)))?;
         for cell in soak.cells {
-            if let Some(grown) = growth(&cell) {
-                flat.values.push((format!("{} requests", cell.right), grown));
+            match growth(&cell) {
+                Some(grown) => flat.values.push((format!("{} requests", cell.right), grown)),
+                None => flat.absent = Some("the run was too short to tell growth from waves".to_owned()),
             }
             run.cells.push(Cell { setting: SETTING.to_owned(), ..cell });
         }
@@ -432,7 +433,7 @@ fn memory(
 /// MiB that ten million requests add for certain: the lower end of the confidence interval of the slope behind the first third.
 fn growth(cell: &Cell) -> Option<f64> {
     let settled = cell.memory.get(cell.memory.len() / 3..)?;
-    let line = line(settled)?;
+    let line = trend(settled)?;
     let rate = cell.right as f64 / cell.seconds.max(1e-9);
     Some(((line.slope - line.margin).max(0.0) / rate) * 1e7)
 }

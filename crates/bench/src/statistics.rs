@@ -137,6 +137,27 @@ pub fn line(points: &[(f64, f64)]) -> Option<Line> {
     Some(Line { slope, margin: t_quantile(0.975, count - 2.0) * error, intercept })
 }
 
+/// The line through a time series: as [`line()`], with a margin that allows for errors that follow each other, as samples of memory do. Of `n` samples
+/// whose errors have the lag-1 autocorrelation `r`, `n (1 - r) / (1 + r)` count as independent (Bayley and Hammersley, 1946). `None` also where less
+/// than three of them remain: such a series is too short to say anything.
+pub fn trend(points: &[(f64, f64)]) -> Option<Line> {
+    let line = line(points)?;
+    let errors: Vec<f64> = points.iter().map(|(x, y)| y - line.intercept - line.slope * x).collect();
+    let squares: f64 = errors.iter().map(|error| error * error).sum();
+    let products: f64 = errors.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    // Errors of this size are those of the arithmetic.
+    let rounding: f64 = points.iter().map(|(_, y)| (y * 1e-12).powi(2)).sum();
+    let follows = if squares > rounding { (products / squares).max(0.0) } else { 0.0 };
+    let count = points.len() as f64;
+    let independent = count * (1.0 - follows) / (1.0 + follows);
+    if independent < 3.0 {
+        return None;
+    }
+    let (freedom, assumed) = (independent - 2.0, count - 2.0);
+    let wider = (assumed / freedom).sqrt() * t_quantile(0.975, freedom) / t_quantile(0.975, assumed);
+    Some(Line { margin: line.margin * wider, ..line })
+}
+
 /// The probability that t with that many degrees of freedom is above `t`, which is not negative.
 fn upper_tail(t: f64, freedom: f64) -> f64 {
     0.5 * incomplete_beta(freedom / 2.0, 0.5, freedom / (freedom + t * t))
@@ -318,5 +339,35 @@ mod tests {
         near(found.margin, 2.262_157 * 0.117_9, 1e-3);
         assert_eq!(line(&[(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)]), None);
         assert_eq!(line(&points[..2]), None);
+    }
+
+    #[test]
+    fn errors_that_follow_each_other_widen_the_margin_of_a_trend() {
+        let series = |errors: &[f64]| -> Vec<(f64, f64)> {
+            errors
+                .iter()
+                .enumerate()
+                .map(|(at, error)| (at as f64, 10.0 + 0.01 * at as f64 + error))
+                .collect()
+        };
+        // Errors that change their sign each time do not follow each other: the margin is that of a line.
+        let alternating: Vec<f64> = (0..60).map(|at| if at % 2 == 0 { 0.1 } else { -0.1 }).collect();
+        let points = series(&alternating);
+        assert_eq!(trend(&points), line(&points));
+        // Waves of 16 samples do: as points that err independently they would prove a growth that is not there.
+        let waves: Vec<f64> = (0..24).map(|at| if at / 8 % 2 == 0 { -0.5 } else { 0.5 }).collect();
+        let points: Vec<(f64, f64)> = series(&waves).into_iter().map(|(x, y)| (x, y - 0.01 * x)).collect();
+        let (plain, wide) = (line(&points).unwrap(), trend(&points).unwrap());
+        assert_eq!((wide.slope, wide.intercept), (plain.slope, plain.intercept));
+        assert!(wide.margin > 2.0 * plain.margin, "{wide:?} {plain:?}");
+        // One slow wave is too short to say anything.
+        let wave: Vec<(f64, f64)> = (0..40).map(|at| (at as f64, (at as f64 / 8.0).sin() * 5.0)).collect();
+        assert_eq!(trend(&wave), None);
+        // What grows steadily is proven.
+        let grows: Vec<(f64, f64)> =
+            (0..30).map(|at| (at as f64, at as f64 + [0.2, -0.2, 0.1][at % 3])).collect();
+        let found = trend(&grows).unwrap();
+        assert!(found.slope - found.margin > 0.9, "{found:?}");
+        assert_eq!(trend(&grows[..2]), None);
     }
 }

@@ -5,7 +5,7 @@ use super::{colour, or_dash};
 use crate::report::chart::{Series, lines};
 use crate::report::{Section, Table, number};
 use crate::results::{Cell, Run};
-use crate::statistics::line;
+use crate::statistics::trend;
 
 /// Memory over a long time.
 pub(super) fn soak(run: &Run) -> Section {
@@ -26,7 +26,7 @@ pub(super) fn soak(run: &Run) -> Section {
         // The first fifth fills caches and pools.
         let settled = &cell.memory[cell.memory.len() / 5..];
         let hourly: Vec<(f64, f64)> = settled.iter().map(|(at, mebi)| (at / 3600.0, *mebi)).collect();
-        let found = line(&hourly);
+        let found = trend(&hourly);
         let verdict =
             found.map_or("too short", |line| if line.slope - line.margin > 0.0 { "grows" } else { "flat" });
         table.rows.push(vec![
@@ -42,7 +42,7 @@ pub(super) fn soak(run: &Run) -> Section {
             verdict.to_owned(),
         ]);
     }
-    section.text("The slope is that of a straight line through the samples behind the first fifth of the time, with its 95 % confidence interval for samples that err independently; memory grows if the whole interval is above 0.");
+    section.text("The slope is that of a straight line through the samples behind the first fifth of the time, with its 95 % confidence interval, which is wider where the errors of samples follow each other; memory grows if the whole interval is above 0.");
     section.table(table);
     section.charts(memory_charts(run, run.cells.iter().filter(|cell| cell.memory.len() > 2)));
     section
