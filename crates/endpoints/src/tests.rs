@@ -23,6 +23,7 @@ fn registry() -> Registry {
         endpoints: crate::endpoint,
         validation: None,
         events: None,
+        stores: None,
         data: None,
     }
 }

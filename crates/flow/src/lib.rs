@@ -28,8 +28,8 @@ mod wsdl;
 // What other crates see. Inside of this one each thing is imported from where it is.
 pub use ::files::places::{NotDone, on_thread};
 pub use compile::definition::{
-    Attribute, Children, Compiled, DataServices, Definition, EndpointFactory, EventSources, OPERATION,
-    Registry, Validation, Values,
+    Attribute, Children, Compiled, DataServices, Definition, EndpointFactory, EventSources, MessageStores,
+    OPERATION, Registry, Validation, Values,
 };
 pub use compile::page::{Family, Inside, Page};
 pub use compile::report_file_address;

@@ -42,7 +42,15 @@ pub struct Tested {
 
 /// What configurations of tests are compiled with: these mediators, and [`endpoints`].
 pub fn registry(definitions: Vec<&'static Definition>) -> Registry {
-    Registry { definitions, unsupported: Vec::new(), endpoints, validation: None, events: None, data: None }
+    Registry {
+        definitions,
+        unsupported: Vec::new(),
+        endpoints,
+        validation: None,
+        events: None,
+        stores: None,
+        data: None,
+    }
 }
 
 /// Compiles a whole configuration, `<definitions>` and all.

@@ -1,9 +1,11 @@
 //! What `dblookup`, `dbreport` and `transaction` share: the connection, the statements, the transaction of a message.
 
 mod data_source;
+mod message_store;
 mod transaction;
 
 pub use self::data_source::{pool_named, pool_with};
+pub(crate) use self::message_store::message_store;
 pub(crate) use self::transaction::Transaction;
 
 use self::data_source::connection;

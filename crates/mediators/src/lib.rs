@@ -138,6 +138,7 @@ pub fn registry(endpoints: EndpointFactory) -> Registry {
             endpoint: security::endpoint,
         }),
         events: Some(eventing::compile),
+        stores: Some(database::message_store),
         data: None,
     }
 }

@@ -32,8 +32,9 @@ order in which they came, and sends them to an endpoint or runs a sequence on th
 `sequence` runs on the message first; its changes are stored, and stay in the message. If it ends early (`drop`), the message is stored all the
 same; if it fails, nothing is stored. It cannot send or answer.
 
-The body is kept as it came: a store does not check that it is what its content type says. Stores are in memory and hold 100,000 messages and
-256 MiB at most; a reload keeps the messages, but they are lost when the process ends. A store with the parameters
+The body is kept as it came: a store does not check that it is what its content type says. A store in memory holds 100,000 messages and
+256 MiB at most; a reload keeps the messages, but they are lost when the process ends. A store of the class `JDBCMessageStore` keeps them in a
+[table of a database](../sql.md#message-stores). A store with the parameters
 `store.producer.guaranteed.delivery.enable` (`true`) and `store.failover.message.store.name` passes messages that it cannot take to that store.",
     inside: &[],
     needs: &[(Need::Whole, "always: the message is kept")],
@@ -43,7 +44,7 @@ The body is kept as it came: a store does not check that it is what its content 
         ("<store messageStore=\"{//a[}\"/>", "not a valid expression"),
     ],
     faults: &[
-        ("0", "there is no such store or it is full, or `sequence` names none, sends or answers"),
+        ("0", "there is no such store, it is full or its database refuses, or `sequence` names none, sends or answers"),
         ("601000", "the body is larger than a flow may hold"),
     ],
 };
@@ -564,7 +565,8 @@ mod tests {
         for (class, says) in [
             ("org.apache.synapse.message.store.impl.jms.JmsStore", "in a JMS broker"),
             ("org.apache.synapse.message.store.impl.rabbitmq.RabbitMQStore", "in a RabbitMQ broker"),
-            ("org.apache.synapse.message.store.impl.jdbc.JDBCMessageStore", "in a database"),
+            ("org.apache.synapse.message.store.impl.jdbc.JDBCMessageStore", "names no database"),
+            ("org.apache.synapse.message.store.impl.resequencer.ResequenceMessageStore", "in a database"),
             ("com.example.OurStore", "with a Java class"),
         ] {
             let text = format!("<drop/><!--top--><messageStore name='s' class='{class}'/>");

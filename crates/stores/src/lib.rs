@@ -1,12 +1,17 @@
-//! Message stores: where messages wait; the in-memory store.
+//! Message stores: where messages wait, in memory or in a table of a database.
 //!
 //! A [`Store`] is a queue: messages come out in the order in which they came in. One that is looked at stays until
 //! it is acknowledged, so that what takes it out may fail and try again. The trait waits where a store behind it
 //! would; [`Memory`] never does.
 
+mod absent;
+mod format;
 mod memory;
+mod table;
 
+pub use absent::Absent;
 pub use memory::{Memory, MemoryLimits};
+pub use table::Table;
 
 use bytes::Bytes;
 use message::{Headers, Method, Properties, SoapVersion};
@@ -69,6 +74,16 @@ pub enum StoreError {
         /// Why.
         reason: String,
     },
+    /// What is behind it does not do what it was asked for.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+    /// What waits longest in it is no message.
+    Unreadable {
+        /// Which, and why.
+        reason: String,
+    },
 }
 
 impl fmt::Display for StoreError {
@@ -76,6 +91,8 @@ impl fmt::Display for StoreError {
         match self {
             StoreError::Full { bound } => write!(out, "the store is full: it holds {bound}"),
             StoreError::Unreachable { reason } => write!(out, "the store cannot be reached: {reason}"),
+            StoreError::Refused { reason } => write!(out, "the store refuses: {reason}"),
+            StoreError::Unreadable { reason } => write!(out, "the store cannot be read: {reason}"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The plan of a configuration: its artifacts, one kind after the other.
 
-use super::{Compiler, data, events, executors, inbound, processors, services, tasks};
+use super::{Compiler, data, events, executors, inbound, processors, services, stores, tasks};
 use crate::resource::{ApiOrder, ApiRule};
 use crate::runtime::artifacts::{Api, Proxy};
 use crate::runtime::context::Context;
@@ -10,7 +10,7 @@ use crate::runtime::inbound::InboundEndpoint;
 use crate::runtime::mediator::{Flow, ListId, Mediator, Need};
 use crate::runtime::plan::{Entry, LeftOut, List, NameHasher, Plan, Planned, Template, TemplateParameter};
 use crate::state::identity::Identity;
-use config::{ArtifactKind, Element, FaultyArtifact, Key, StoreKind};
+use config::{ArtifactKind, Element, FaultyArtifact, Key};
 use diagnostics::{Diagnostic, FileId, SourceMap, Span};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -67,6 +67,12 @@ impl Compiler<'_> {
                 _ => Entry::of(entry.bytes().into()),
             };
             self.entries.insert(entry.key.value.clone(), made);
+        }
+        for store in configuration.message_stores.iter() {
+            let made = self.artifact(ArtifactKind::MessageStore, &store.name.value, store.span, |compiler| {
+                stores::compile(store, compiler)
+            });
+            self.stores.extend(made.map(|made| (store.name.value.clone(), made)));
         }
         // Every named sequence has its number before any of them is compiled: they refer to each other.
         let bodies = self.number_sequences();
@@ -150,7 +156,6 @@ impl Compiler<'_> {
             });
             inbound_endpoints.extend(made.map(Arc::new));
         }
-        self.leave_out_unsupported();
         self.report_endpoints();
         let main = self.sequences.get("main").copied();
         let main = main.unwrap_or_else(|| self.default_sequence("main"));
@@ -185,7 +190,7 @@ impl Compiler<'_> {
         Plan {
             traces,
             pre_mediate: self.sequences.get("pre-mediate").copied(),
-            stores: self.stores(),
+            stores: self.stores,
             passing_on: self.lists.iter().map(|_| OnceLock::new()).collect(),
             lists: self.lists.into_iter().map(|list| list.unwrap_or_else(empty)).collect(),
             sequences: self.sequences,
@@ -399,44 +404,6 @@ impl Compiler<'_> {
             }
         }
         left_out
-    }
-
-    /// Artifacts that are read and checked, and that nothing runs yet.
-    fn leave_out_unsupported(&mut self) {
-        let configuration = self.configuration;
-        for store in configuration.message_stores.iter() {
-            let name = &store.name.value;
-            let place = match store.kind {
-                StoreKind::Memory => continue,
-                StoreKind::Jms => "in a JMS broker",
-                StoreKind::RabbitMq => "in a RabbitMQ broker",
-                StoreKind::Jdbc | StoreKind::Resequencer => "in a database",
-                StoreKind::Custom => "with a Java class",
-            };
-            let message =
-                format!("the message store `{name}` is not executable yet: it keeps messages {place}");
-            let span = store.class.as_ref().map_or(store.span, |class| class.span);
-            self.error(
-                "unsupported-artifact",
-                message.clone(),
-                span,
-                "left out; without `class` it is in memory",
-            );
-            self.faulty.push(FaultyArtifact::new(
-                ArtifactKind::MessageStore,
-                Some(name.clone()),
-                store.span,
-                message,
-            ));
-        }
-    }
-
-    /// The message stores that can be used.
-    fn stores(&self) -> HashMap<String, Arc<dyn stores::Store>> {
-        let memory = self.configuration.message_stores.iter().filter(|store| store.kind == StoreKind::Memory);
-        let made =
-            memory.map(|store| (store.name.value.clone(), self.services.stores.memory(&store.name.value)));
-        made.collect()
     }
 
     /// `<endpoint><default/></endpoint>`: what `send` without an endpoint uses.

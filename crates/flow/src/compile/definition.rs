@@ -10,6 +10,7 @@ use crate::runtime::stage::{Stage, Stages};
 use config::Element;
 use diagnostics::Span;
 use std::sync::Arc;
+use stores::Store;
 
 /// What compiling a mediator gives; `None` after an error, which the compiler has recorded.
 pub type Compiled = Option<Box<dyn Mediator>>;
@@ -102,6 +103,9 @@ pub type EndpointFactory = fn(&config::Endpoint, &mut Compiler<'_>) -> Option<Ar
 /// Makes an event source; `None` after a recorded error.
 pub type EventSources = fn(&config::EventSource, &mut Compiler<'_>) -> Option<Arc<dyn EventSource>>;
 
+/// Makes a message store that is not in memory; `None` after a recorded error.
+pub type MessageStores = fn(&config::MessageStore, &mut Compiler<'_>) -> Option<Arc<dyn Store>>;
+
 /// Makes a data service; `None` after a recorded error.
 pub type DataServices = fn(&config::DataService, &mut Compiler<'_>) -> Option<Arc<dyn DataService>>;
 
@@ -134,6 +138,8 @@ pub struct Registry {
     pub validation: Option<Validation>,
     /// Makes event sources; `None`: there are none in this build.
     pub events: Option<EventSources>,
+    /// Makes message stores that are not in memory; `None`: there are none in this build.
+    pub stores: Option<MessageStores>,
     /// Makes data services; `None`: there are none in this build.
     pub data: Option<DataServices>,
 }

@@ -20,6 +20,7 @@ pub mod page;
 mod processors;
 mod scheme;
 mod services;
+mod stores;
 mod tasks;
 mod unsupported;
 mod values;
@@ -40,6 +41,7 @@ use crate::runtime::reference::EndpointRef;
 use crate::runtime::services::Services;
 use crate::state::identity::Identity;
 use crate::vault::Vault;
+use ::stores::Store;
 use config::{ArtifactKind, Configuration, Element, FaultyArtifact, Key};
 use diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
 use std::collections::HashMap;
@@ -64,6 +66,8 @@ pub struct Compiler<'a> {
     endpoints: HashMap<String, Arc<dyn Endpoint>>,
     named: endpoints::Named,
     inline: Vec<InlineEndpoint>,
+    /// The message stores that are there.
+    stores: HashMap<String, Arc<dyn Store>>,
     entries: HashMap<String, Entry>,
     vault: Vault,
     inside: Inside,
@@ -115,6 +119,7 @@ pub fn compile(
         endpoints: HashMap::new(),
         named: endpoints::Named::default(),
         inline: Vec::new(),
+        stores: HashMap::new(),
         entries: HashMap::new(),
         vault: Vault::new(
             services.settings.vault_directory.clone(),

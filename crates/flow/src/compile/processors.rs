@@ -2,7 +2,9 @@
 
 use super::Compiler;
 use super::number::{self, COUNT, MILLISECONDS, Unit};
-use crate::runtime::processor::{Failover, Forwarding, Pace, Processor, ProcessorWork, RECIPIENTS, Sampling};
+use crate::runtime::processor::{
+    Failover, Forwarding, Pace, Processor, ProcessorWork, RECIPIENTS, Sampling, StoreConnection,
+};
 use crate::runtime::reference::SequenceRef;
 use crate::state::identity::Identity;
 use config::{ArtifactKind, Key, MessageProcessor, ProcessorKind};
@@ -36,6 +38,8 @@ const PARAMETERS: &[&str] = &[
     "concurrency",
     "sequence",
     "message.target.store.name",
+    "max.store.connection.attempts",
+    "store.connection.retry.interval",
     "pinnedServers",
 ];
 
@@ -43,30 +47,26 @@ const PARAMETERS: &[&str] = &[
 const NOT_NEEDED: &[(&str, &str)] = &[
     ("throttle", "`interval` is the time between two messages, however short it is"),
     ("member.count", "one after the other keeps the order of the messages"),
-    ("max.store.connection.attempts", STORE),
-    ("store.connection.retry.interval", STORE),
     ("axis2.repo", CLIENT),
     ("axis2.config", CLIENT),
     ("quartz.conf", "there is no Quartz"),
 ];
-const STORE: &str = "stores are in memory: they are always there";
 const CLIENT: &str = "messages are sent as all others are";
 
 /// Compiles a processor; `None` after a recorded error.
 pub(super) fn compile(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Processor> {
     let name = processor.name.value.clone();
-    let store = compiler.configuration.message_stores.get(&processor.message_store.value);
-    let unusable = match store.map(|store| store.kind) {
-        Some(config::StoreKind::Memory) => None,
-        Some(_) => Some("the store is left out"),
-        None => Some("there is no such message store"),
-    };
-    if let Some(why) = unusable {
+    let key = &processor.message_store.value;
+    let Some(store) = compiler.stores.get(key).cloned() else {
+        let why = match compiler.configuration.message_stores.get(key) {
+            Some(_) => "the store is left out",
+            None => "there is no such message store",
+        };
         let store = &processor.message_store;
         let message = format!("the message processor `{name}` takes no messages from `{}`", store.value);
         compiler.error("unknown-store", message, store.span, why);
         return None;
-    }
+    };
     if processor.kind != ProcessorKind::Custom {
         check_names(processor, compiler);
     }
@@ -90,11 +90,12 @@ pub(super) fn compile(processor: &MessageProcessor, compiler: &mut Compiler<'_>)
     let active = is_active(processor, compiler);
     // All that is wrong is said at once.
     let (pace, kind) = (pace(processor, compiler)?, kind?);
+    let connection = connection(processor, compiler)?;
     let states = &compiler.services.states;
-    let store = Identity::of(ArtifactKind::MessageStore, &processor.message_store.value);
     Some(Processor {
-        store: compiler.services.stores.memory(&processor.message_store.value),
-        claim: states.get(&store),
+        store,
+        connection,
+        claim: states.get(&Identity::of(ArtifactKind::MessageStore, &processor.message_store.value)),
         activation: states.get(compiler.artifact_identity()),
         written: (active, definition(processor)),
         span: processor.span,
@@ -313,6 +314,12 @@ fn failover(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option
     })
 }
 
+/// What a processor does while its store cannot be used. `None` after a recorded error.
+fn connection(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<StoreConnection> {
+    let retry = milliseconds(processor, "store.connection.retry.interval", 1000, compiler)?.max(SHORTEST);
+    Some(StoreConnection { retry, attempts: most(processor, "max.store.connection.attempts", 0, compiler)? })
+}
+
 /// The one of two spellings that is used; WSO2 reads the first one only.
 fn either(processor: &MessageProcessor, first: &'static str, second: &'static str) -> &'static str {
     if processor.parameter(first).is_some() { first } else { second }
@@ -320,7 +327,16 @@ fn either(processor: &MessageProcessor, first: &'static str, second: &'static st
 
 /// The most attempts to deliver a message; `Some(None)`: without end. `None` after a recorded error.
 fn attempts(processor: &MessageProcessor, default: u64, compiler: &mut Compiler<'_>) -> Option<Option<u32>> {
-    let name = either(processor, "max.delivery.attempts", "max.deliver.attempts");
+    most(processor, either(processor, "max.delivery.attempts", "max.deliver.attempts"), default, compiler)
+}
+
+/// A parameter that is a number of attempts; `Some(None)`: without end. `None` after a recorded error.
+fn most(
+    processor: &MessageProcessor,
+    name: &'static str,
+    default: u64,
+    compiler: &mut Compiler<'_>,
+) -> Option<Option<u32>> {
     // Less than none is without end, as in WSO2.
     let most = match processor.parameter(name).and_then(|text| text.trim().parse::<i64>().ok()) {
         Some(below) if below < 0 => 0,
@@ -353,13 +369,12 @@ fn other_store(
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<dyn Store>> {
     let name = processor.parameter(parameter).unwrap_or_default().trim();
-    let store = compiler.configuration.message_stores.get(name);
-    if store.is_some_and(|store| store.kind == config::StoreKind::Memory) {
-        return Some(compiler.services.stores.memory(name));
+    if let Some(store) = compiler.stores.get(name) {
+        return Some(Arc::clone(store));
     }
     let word = parameter.rsplit("processor.").next().unwrap_or(parameter);
     let message = format!("the {word} `{name}` cannot be used");
-    compiler.error("unknown-store", message, place(processor, parameter), "no in-memory message store");
+    compiler.error("unknown-store", message, place(processor, parameter), "no message store that is there");
     None
 }
 

@@ -7,7 +7,10 @@ use message::Value;
 impl Failover {
     /// Makes one attempt with the next message.
     pub(super) async fn next(&self, work: &Work, tries: &mut Tries) -> Pause {
-        let Some(message) = work.peek().await else { return Pause::Turn };
+        let message = match work.peek().await {
+            Ok(message) => message,
+            Err(pause) => return pause,
+        };
         let Err(why) = work.moved(&message, &*self.target).await else { return Pause::Next };
         let attempts = work.attempt_failed(&message, tries, &why);
         let told = || {

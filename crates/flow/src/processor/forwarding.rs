@@ -28,7 +28,10 @@ enum Attempt {
 impl Forwarding {
     /// Makes one attempt with the next message.
     pub(super) async fn next(&self, work: &Work, tries: &mut Tries) -> Pause {
-        let Some(message) = work.peek().await else { return Pause::Turn };
+        let message = match work.peek().await {
+            Ok(message) => message,
+            Err(pause) => return pause,
+        };
         let attempt = caught(pin!(self.attempt(&message, work))).await;
         let attempt = attempt
             .unwrap_or_else(|why| Attempt::Failed(work.context(&message), format!("it panicked: {why}")));

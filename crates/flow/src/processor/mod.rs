@@ -21,8 +21,8 @@ use crate::runtime::services::Services;
 use schedule::LONGEST_WAIT;
 use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::Arc;
-use stores::{Message, Store};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use stores::{Message, Store, StoreError};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -33,6 +33,25 @@ struct Work {
     services: Arc<Services>,
     /// Held by each flow that runs.
     busy: mpsc::Sender<()>,
+    bond: Arc<Bond>,
+}
+
+/// What a processor remembers of its store from one message to the next.
+#[derive(Default)]
+struct Bond(Mutex<Dealings>);
+
+#[derive(Default)]
+struct Dealings {
+    /// The message that is done, which the store could not take out yet: it is not to be worked on again.
+    done: Option<String>,
+    /// Attempts to use the store that failed, one after the other, and why the last one did.
+    failed: Option<(u32, String)>,
+}
+
+impl Bond {
+    fn dealings(&self) -> MutexGuard<'_, Dealings> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// How long a processor waits for its next turn.
@@ -44,6 +63,8 @@ enum Pause {
     Next,
     /// The time between two attempts with a message.
     Retry,
+    /// The time between two attempts to use the store.
+    Store,
     /// Until it is activated.
     Inactive,
 }
@@ -85,6 +106,7 @@ pub async fn run(bus: Arc<Bus>, over: impl Future<Output = ()>) {
                     generations: bus.generations(),
                     stop: stopped.clone(),
                     busy: busy.clone(),
+                    bond: Arc::default(),
                 };
                 names.insert(running.spawn(runner.run()).id(), processor.name.clone());
             }
@@ -113,6 +135,7 @@ struct Runner {
     generations: watch::Receiver<u64>,
     stop: watch::Receiver<bool>,
     busy: mpsc::Sender<()>,
+    bond: Arc<Bond>,
 }
 
 impl Runner {
@@ -149,7 +172,7 @@ impl Runner {
         let (plan, services) = self.bus.in_force();
         let processor = plan.processors.iter().find(|processor| processor.name == self.name);
         let processor = Arc::clone(processor?);
-        Some(Work { processor, plan, services, busy: self.busy.clone() })
+        Some(Work { processor, plan, services, busy: self.busy.clone(), bond: Arc::clone(&self.bond) })
     }
 
     /// Waits until no other processor works on a message of the store.
@@ -176,6 +199,7 @@ impl Runner {
             let now = services.clock.now();
             let wait = match (pause, &processor.kind, &processor.pace) {
                 (Pause::Inactive, ..) => None,
+                (Pause::Store, ..) => Some(processor.connection.retry),
                 (Pause::Retry, ProcessorWork::Forwarding(forwarding), _) => Some(forwarding.retry),
                 (Pause::Retry, ProcessorWork::Failover(failover), _) => Some(failover.retry),
                 (_, _, Pace::Interval(interval)) => Some(*interval),
@@ -228,10 +252,7 @@ impl Work {
             match &self.processor.kind {
                 ProcessorWork::Forwarding(forwarding) => forwarding.next(self, tries).await,
                 ProcessorWork::Failover(failover) => failover.next(self, tries).await,
-                ProcessorWork::Sampling(sampling) => {
-                    sampling.next(self).await;
-                    Pause::Turn
-                }
+                ProcessorWork::Sampling(sampling) => sampling.next(self).await,
             }
         };
         caught(pin!(next)).await.unwrap_or_else(|why| {
@@ -241,21 +262,72 @@ impl Work {
         })
     }
 
-    /// The message that has waited longest.
-    async fn peek(&self) -> Option<Arc<Message>> {
-        match self.processor.store.peek().await {
-            Ok(message) => message,
-            Err(error) => {
-                tracing::error!(processor = self.processor.name, place = self.place(), "{error}");
-                None
+    /// The message that has waited longest; `Err`: there is none to work on, and how long to wait.
+    async fn peek(&self) -> Result<Arc<Message>, Pause> {
+        loop {
+            let message = match self.processor.store.peek().await {
+                Ok(message) => message,
+                Err(error) => return Err(self.store_failed(&error)),
+            };
+            if let Some((attempts, _)) = self.bond.dealings().failed.take() {
+                let store = self.processor.store.name();
+                tracing::info!(
+                    processor = self.processor.name,
+                    "the store {store} can be used again, after {attempts} attempts"
+                );
+            }
+            let Some(message) = message else { return Err(Pause::Turn) };
+            if self.bond.dealings().done.as_ref() != Some(&message.id) {
+                return Ok(message);
+            }
+            if !self.ack(&message).await {
+                return Err(Pause::Store);
             }
         }
     }
 
-    async fn ack(&self, message: &Message) {
-        if let Err(error) = self.processor.store.ack(&message.id).await {
-            tracing::error!(processor = self.processor.name, place = self.place(), "{error}");
+    /// Takes a message out of the store before anything is done with it; `Ok(false)`: another process has it.
+    async fn take(&self, message: &Message) -> Result<bool, Pause> {
+        self.processor.store.ack(&message.id).await.map_err(|error| self.store_failed(&error))
+    }
+
+    /// Takes a message that is done out of the store; whether the store could do that. If not, the message is remembered, and not worked on
+    /// again.
+    async fn ack(&self, message: &Message) -> bool {
+        self.bond.dealings().done = Some(message.id.clone());
+        match self.processor.store.ack(&message.id).await {
+            Ok(_) => {
+                self.bond.dealings().done = None;
+                true
+            }
+            Err(error) => {
+                tracing::error!(
+                    processor = self.processor.name,
+                    message_id = message.id,
+                    place = self.place(),
+                    "the message is done and still in the store, which is tried again: {error}"
+                );
+                false
+            }
         }
+    }
+
+    /// Counts an attempt to use the store, and says once why it failed; how long to wait for the next one.
+    fn store_failed(&self, error: &StoreError) -> Pause {
+        let why = error.to_string();
+        let mut dealings = self.bond.dealings();
+        let (attempts, last) = dealings.failed.take().unwrap_or_default();
+        let attempts = attempts.saturating_add(1);
+        if last != why {
+            tracing::error!(processor = self.processor.name, place = self.place(), "{why}");
+        }
+        if self.processor.connection.attempts.is_some_and(|most| attempts >= most) {
+            drop(dealings);
+            self.deactivate(&format!("{attempts} attempts to use its store failed"));
+            return Pause::Inactive;
+        }
+        dealings.failed = Some((attempts, why));
+        Pause::Store
     }
 
     fn place(&self) -> String {

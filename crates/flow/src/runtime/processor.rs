@@ -20,9 +20,18 @@ pub struct Processor {
     /// What `is.active` says, and a number for the whole definition.
     pub(crate) written: (bool, u64),
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) connection: StoreConnection,
     pub(crate) claim: Arc<Claim>,
     pub(crate) pace: Pace,
     pub(crate) kind: ProcessorWork,
+}
+
+/// What a processor does while its store cannot be used.
+pub(crate) struct StoreConnection {
+    /// The time between two attempts (`store.connection.retry.interval`).
+    pub(crate) retry: Duration,
+    /// After so many the processor is deactivated (`max.store.connection.attempts`); `None`: without end.
+    pub(crate) attempts: Option<u32>,
 }
 
 /// When a processor takes messages.

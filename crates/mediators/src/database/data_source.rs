@@ -14,14 +14,25 @@ const POOL: &[&str] = &["driver", "url", "user", "password", "dsName", "icClass"
 const ELSEWHERE: &[&str] =
     &["unknown-data-source", "unsupported-database", "unresolved-value", "unknown-secret"];
 
-/// The database of a step; the reason where there is none here, which is a warning, as a server looks for it when a message comes. `None`
-/// after a recorded error.
+/// The database of a step; the reason where there is none here. `None` after a recorded error.
 pub(super) fn connection(
     element: &Element,
     compiler: &mut Compiler<'_>,
 ) -> Option<Result<Arc<Pool>, String>> {
+    here(compiler, "messages that come to this step fault; the rest runs", |compiler| {
+        pool_for(element, compiler)
+    })
+}
+
+/// The pool that `open` makes; the reason where its database is not here, which is a warning with `consequence`, as a server looks for it when a message
+/// comes. `None` after a recorded error.
+pub(super) fn here(
+    compiler: &mut Compiler<'_>,
+    consequence: &str,
+    open: impl FnOnce(&mut Compiler<'_>) -> Option<Arc<Pool>>,
+) -> Option<Result<Arc<Pool>, String>> {
     let outer = std::mem::take(compiler.diagnostics);
-    let pool = pool_for(element, compiler);
+    let pool = open(compiler);
     let findings = std::mem::replace(compiler.diagnostics, outer);
     let is_elsewhere = |finding: &&Diagnostic| ELSEWHERE.contains(&finding.rule);
     let mut errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
@@ -34,8 +45,7 @@ pub(super) fn connection(
     };
     for finding in findings.iter().cloned() {
         compiler.diagnostics.push(match reason.is_some() && is_elsewhere(&&finding) {
-            true => Diagnostic { severity: Severity::Warning, ..finding }
-                .help("messages that come to this step fault; the rest runs"),
+            true => Diagnostic { severity: Severity::Warning, ..finding }.help(consequence),
             false => finding,
         });
     }
@@ -73,6 +83,18 @@ fn pool_for(element: &Element, compiler: &mut Compiler<'_>) -> Option<Arc<Pool>>
     set(&mut options, &overrides, false, compiler)?;
     let settings = Settings { url, user, password, options };
     open(&format!("{}", compiler.artifact_identity()), &settings, pool.start_tag(), compiler)
+}
+
+/// The pool of an artifact that has the address of its database itself; `None` after a recorded error.
+pub(super) fn pool_at(
+    url: Key,
+    user: Option<Key>,
+    password: Option<Key>,
+    compiler: &mut Compiler<'_>,
+) -> Option<Arc<Pool>> {
+    let options = Options { query_timeout: compiler.services.settings.sql_timeout, ..Options::inline() };
+    let (name, place) = (format!("{}", compiler.artifact_identity()), url.span);
+    open(&name, &Settings { url, user, password, options }, place, compiler)
 }
 
 /// The text of a child, which may be in an entry (`key`); `Some(None)`: there is none, `None` after an error.

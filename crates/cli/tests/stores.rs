@@ -1,0 +1,87 @@
+//! Message stores in a table, in the binary: what was accepted is delivered, whatever happens to the process.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use support::{Process, ask, configuration, until};
+
+/// What came to a backend, by its text.
+type Delivered = Arc<Mutex<HashMap<String, usize>>>;
+
+/// Counts the bodies that come to it, and accepts them.
+fn backend() -> (String, Delivered) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, delivered) = (listener.local_addr().unwrap(), Delivered::default());
+    let counts = Arc::clone(&delivered);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let counts = Arc::clone(&counts);
+            std::thread::spawn(move || serve(stream, &counts));
+        }
+    });
+    (format!("http://{address}/"), delivered)
+}
+
+fn serve(mut stream: TcpStream, counts: &Mutex<HashMap<String, usize>>) {
+    let (mut taken, mut piece) = (String::new(), [0; 4096]);
+    while let Ok(n @ 1..) = stream.read(&mut piece) {
+        taken += &String::from_utf8_lossy(&piece[..n]);
+        while let Some(end) = taken.find("</order>") {
+            let body = taken[..end].rsplit("<order>").next().unwrap().to_owned();
+            taken.drain(..end + "</order>".len());
+            *counts.lock().unwrap().entry(body).or_default() += 1;
+            if stream.write_all(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n").is_err() {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_accepted_is_delivered_although_the_bus_is_killed() {
+    let (uri, delivered) = backend();
+    let database = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("stores-kill.db");
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let _ = std::fs::remove_file(format!("{}{suffix}", database.display()));
+    }
+    let url = format!("jdbc:sqlite:{}", database.display());
+    let create = "CREATE TABLE IF NOT EXISTS waiting (indexId INTEGER PRIMARY KEY AUTOINCREMENT, msg_id VARCHAR(200), message BLOB)";
+    let path = configuration(
+        "stores-kill",
+        &format!(
+            "<proxy name='Create'><target><inSequence><dbreport><connection><pool><driver>x</driver><url>{url}</url><user/><password/></pool></connection>\
+             <statement><sql>{create}</sql></statement></dbreport><respond/></inSequence></target></proxy>\
+             <proxy name='Orders'><target><inSequence><property name='FORCE_SC_ACCEPTED' value='true' scope='axis2'/><property name='OUT_ONLY' value='true'/>\
+             <store messageStore='waiting'/></inSequence></target></proxy>\
+             <messageStore name='waiting' class='org.apache.synapse.message.store.impl.jdbc.JDBCMessageStore'>\
+             <parameter name='store.jdbc.connection.url'>{url}</parameter><parameter name='store.jdbc.table'>waiting</parameter></messageStore>\
+             <endpoint name='shop'><address uri='{uri}'/></endpoint>\
+             <messageProcessor name='deliver' class='org.apache.synapse.message.processor.impl.forwarder.ScheduledMessageForwardingProcessor' \
+             messageStore='waiting' targetEndpoint='shop'><parameter name='interval'>1</parameter></messageProcessor>"
+        ),
+    );
+    let mut accepted = Vec::new();
+    for kill in 0..5 {
+        let bus = Process::run(&path, &[]);
+        assert_eq!(ask(bus.http(), "POST", "/services/Create", b"<a/>").unwrap().0, 200, "{}", bus.stderr());
+        for number in 0..20 {
+            let id = format!("{kill}-{number}");
+            let body = format!("<order>{id}</order>");
+            if ask(bus.http(), "POST", "/services/Orders", body.as_bytes()).unwrap().0 == 202 {
+                accepted.push(id);
+            }
+        }
+        bus.signal("KILL");
+    }
+    assert_eq!(accepted.len(), 100);
+    let bus = Process::run(&path, &[]);
+    until("all are delivered", || accepted.iter().all(|id| delivered.lock().unwrap().contains_key(id)));
+    let again = delivered.lock().unwrap().values().filter(|&&times| times > 1).count();
+    assert!(again <= 5, "one message is on its way when the bus is killed: {again} came again");
+    drop(bus);
+}
