@@ -381,13 +381,39 @@ fn a_message_that_is_sent_in_vain_is_there_for_handlers_that_pass_it_on() {
         "<messageStore name='letters'/><sequence name='letter'><log level='custom'><property name='letter' expression='string-length(//b)'/></log></sequence>\
          <messageProcessor name='p' class='org.apache.synapse.message.processor.impl.sampler.SamplingProcessor' messageStore='letters'>\
          <parameter name='interval'>10</parameter><parameter name='sequence'>letter</parameter></messageProcessor>\
-         <sequence name='onward'>{onward}</sequence><sequence name='keep'>{stored}</sequence>"
+         <sequence name='onward'>{onward}</sequence><sequence name='keep'>{stored}</sequence>\
+         <template name='template'><sequence>{onward}</sequence></template>"
+    );
+    // `onError` of a group that tries no other member.
+    let group = format!(
+        "<endpoint onError='onward'><loadbalance failover='false'>{}</loadbalance></endpoint>",
+        endpoint(&format!("{}/closes", closes.address))
+    );
+    let group = format!(
+        "<proxy name='Group'><target><inSequence><send>{group}</send></inSequence><outSequence><send/></outSequence></target></proxy>"
     );
     let services = [
+        group,
         service("Sent", "send", &onward),
         service("Called", "call", &onward),
         service("Inside", "send", "<filter xpath='true()'><then><sequence key='onward'/></then></filter>"),
         service("Stored", "send", "<sequence key='keep'/>"),
+        service("Template", "send", "<call-template target='template'/>"),
+        service("Dynamic", "send", "<sequence key=\"{concat('on', 'ward')}\"/>"),
+        service(
+            "Addressed",
+            "send",
+            &format!("<header name='To' value='http://{}/echo'/><send/>", echo.http()),
+        ),
+        // What was taken of the message goes on with another one.
+        service(
+            "Taken",
+            "send",
+            &format!(
+                "<property name='b' expression='string(//b)'/><payloadFactory><format><a xmlns=''><b>$1</b></a></format>\
+                 <args><arg expression='$ctx:b'/></args></payloadFactory>{onward}"
+            ),
+        ),
         // What is in the place of the message needs none of it.
         service(
             "Other",
@@ -399,10 +425,15 @@ fn a_message_that_is_sent_in_vain_is_there_for_handlers_that_pass_it_on() {
     let small = format!("<a><b>{}</b></a>", "x".repeat(100));
     let large = format!("<a><b>{}</b></a>", "x".repeat(300_000));
     for body in [&small, &large] {
-        for name in ["Sent", "Called", "Inside"] {
+        for name in ["Sent", "Called", "Inside", "Group", "Template", "Dynamic", "Addressed", "Taken"] {
             let (status, _, echoed) =
                 ask(process.http(), "POST", &format!("/services/{name}"), body.as_bytes()).unwrap();
-            assert_eq!((status, echoed.len()), (200, body.len()), "{name}");
+            let echoed = String::from_utf8_lossy(&echoed);
+            assert!(
+                status == 200 && echoed.contains(&body[3..body.len() - 4]),
+                "{name}: {status} {}",
+                echoed.len()
+            );
         }
         let (status, _, echoed) = ask(process.http(), "POST", "/services/Other", body.as_bytes()).unwrap();
         assert!(status == 200 && String::from_utf8_lossy(&echoed).contains("<other"), "{status}");

@@ -182,6 +182,26 @@ fn more_flows_than_allowed_are_refused_and_the_next_good_one_is_served() {
     assert_eq!(bus.stderr().matches("were refused").count(), 1, "{}", bus.stderr());
 }
 
+/// What has waited for `limits.aggregate_time` is dropped: its client learns that, and no part that comes later passes for all.
+#[test]
+fn an_aggregate_that_waits_too_long_is_504_for_its_client() {
+    let slow = Process::backend(&["--delay", "2500"]);
+    let artifacts = format!(
+        "<proxy name='P'><target><inSequence><iterate expression='//i'><target><sequence><filter xpath=\"//i='slow'\"><then><call><endpoint>\
+         <address uri='http://{}/echo'/></endpoint></call></then></filter><aggregate><onComplete expression='//i'><respond/></onComplete></aggregate>\
+         </sequence></target></iterate></inSequence></target></proxy>",
+        slow.http()
+    );
+    let path = configuration("limits-aggregate-time", &artifacts);
+    let bus = Process::run(&path, &["--set", "limits.aggregate_time=1s"]);
+    let ask = |body: &[u8]| ask(bus.http(), "POST", "/services/P", body).unwrap();
+    let (status, _, body) = ask(b"<a><i>1</i><i>slow</i><i>2</i></a>");
+    assert_eq!(status, 504, "{}", String::from_utf8_lossy(&body));
+    bus.says("an aggregate was not complete within 1 s: 2 of its parts are dropped", 1);
+    assert_eq!(ask(b"<a><i>1</i><i>2</i></a>").0, 200);
+    assert_eq!((metric(&bus, "busbar_aggregates_open"), metric(&bus, "busbar_flows")), (0, 0));
+}
+
 #[test]
 fn more_memory_than_allowed_is_refused_and_the_next_good_one_is_served() {
     // Parts that wait for others of other messages, which never come, and a service that reads its body.

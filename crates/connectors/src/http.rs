@@ -549,6 +549,10 @@ impl Mediator for Request {
         }
     }
 
+    fn passes_on(&self) -> bool {
+        true
+    }
+
     fn endpoints(&self) -> Vec<Arc<EndpointRef>> {
         self.connections.literal().map(|connection| Arc::clone(&connection.endpoint)).into_iter().collect()
     }

@@ -278,6 +278,10 @@ fn empty(context: &mut Context) {
 }
 
 impl Mediator for DataServiceCall {
+    fn passes_on(&self) -> bool {
+        true
+    }
+
     fn need(&self) -> Need {
         Need::Whole
     }

@@ -293,8 +293,18 @@ fn aggregates_without_an_id_are_compared_too() {
     let rule = &"aggregate-cannot-complete";
     assert!(found("AGGREGATE<respond/>", "<messageCount min='3'/>").contains(rule));
     assert!(found(TWO, "<messageCount min='3'/>").contains(rule));
+    // Each is alone with the copy of its target.
+    const INNER: &str = "<iterate expression='//i'><target><sequence><clone><target><sequence>AGGREGATE</sequence></target>\
+        <target><sequence><drop/></sequence></target></clone></sequence></target></iterate>";
+    assert!(found(TWO, "<messageCount min='2'/>").contains(rule) && found(TWO, "").contains(rule));
+    assert!(found(INNER, "").contains(rule));
+    const OUTER: &str = "<clone><target><sequence><iterate expression='//i'><target><sequence>AGGREGATE</sequence></target></iterate></sequence></target>\
+        <target><sequence><drop/></sequence></target></clone>";
     for (split, counts) in [
-        (TWO, "<messageCount min='2'/>"),
+        (TWO, "<messageCount min='1'/>"),
+        (TWO, "<messageCount max=\"{get-property('n')}\"/>"),
+        (OUTER, ""),
+        ("<clone><target sequence='s'/><target sequence='s'/></clone>AGGREGATE", ""),
         (
             "<clone iterations='5'><target><sequence>AGGREGATE</sequence></target></clone>",
             "<messageCount min='3'/>",

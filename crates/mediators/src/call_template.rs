@@ -168,6 +168,10 @@ impl Mediator for CallTemplate {
         needs.max().unwrap_or(Need::Nothing)
     }
 
+    fn template(&self) -> Option<&str> {
+        Some(&self.target)
+    }
+
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         let Some(template) = context.plan().template(&self.target) else {
             return Err(Fault::new(format!("Sequence template {} cannot be found", self.target)));

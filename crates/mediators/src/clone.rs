@@ -151,6 +151,10 @@ impl Mediator for Clone {
         "copies the message".into()
     }
 
+    fn passes_on(&self) -> bool {
+        self.0.targets.iter().any(Target::passes_on)
+    }
+
     fn lists(&self) -> Vec<(String, ListId)> {
         let label =
             |(index, target): (usize, &Target)| Some((format!("target {}", index + 1), target.list()?));

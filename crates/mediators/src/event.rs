@@ -100,6 +100,10 @@ fn publisher(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 }
 
 impl Mediator for Publisher {
+    fn passes_on(&self) -> bool {
+        true
+    }
+
     fn need(&self) -> Need {
         Need::Whole
     }
@@ -116,6 +120,10 @@ impl Mediator for Publisher {
 }
 
 impl Mediator for Event {
+    fn passes_on(&self) -> bool {
+        true
+    }
+
     fn need(&self) -> Need {
         Need::Whole
     }

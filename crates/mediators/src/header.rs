@@ -208,6 +208,11 @@ fn set_addressing(fact: Addressing, value: Option<String>, context: &mut Context
 }
 
 impl Mediator for Header {
+    fn passes_on(&self) -> bool {
+        // A `send` or `call` without an endpoint takes it there.
+        matches!(self, Header::Set { place: Place::Addressing(Addressing::To), .. })
+    }
+
     fn need(&self) -> Need {
         match self {
             Header::Blocks(_)

@@ -156,6 +156,10 @@ impl Mediator for Iterate {
         self.0.items.reason()
     }
 
+    fn passes_on(&self) -> bool {
+        self.0.target.passes_on()
+    }
+
     fn lists(&self) -> Vec<(String, ListId)> {
         self.0.target.list().map(|list| ("target".to_owned(), list)).into_iter().collect()
     }

@@ -240,6 +240,10 @@ impl Published {
 }
 
 impl Mediator for Publish {
+    fn passes_on(&self) -> bool {
+        self.need() >= Need::Prefix
+    }
+
     fn need(&self) -> Need {
         let need = |attribute: &Published| match &attribute.source {
             Source::Expression(expression) => expression.need(),

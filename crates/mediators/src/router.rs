@@ -262,6 +262,10 @@ impl Mediator for Goes {
         self.0.need()
     }
 
+    fn passes_on(&self) -> bool {
+        self.0.passes_on()
+    }
+
     fn lists(&self) -> Vec<(String, ListId)> {
         self.0.list().map(|list| ("target".to_owned(), list)).into_iter().collect()
     }

@@ -229,6 +229,10 @@ impl Mediator for Sampler {
         "the message waits for its turn".into()
     }
 
+    fn passes_on(&self) -> bool {
+        self.target.passes_on()
+    }
+
     fn lists(&self) -> Vec<(String, ListId)> {
         self.target.list().map(|list| ("target".to_owned(), list)).into_iter().collect()
     }

@@ -21,6 +21,11 @@ impl Mediator for Enters {
         self.0.known().map(|list| (String::new(), list)).into_iter().collect()
     }
 
+    fn passes_on(&self) -> bool {
+        // Which one it is, and what it does, only a message says.
+        matches!(self.0, SequenceRef::Dynamic(_))
+    }
+
     fn mediate(&self, context: &mut Context) -> Result<Flow, Fault> {
         Ok(Flow::Enter(self.0.resolve(context)?))
     }

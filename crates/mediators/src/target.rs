@@ -95,6 +95,11 @@ impl Target {
         })
     }
 
+    /// Whether a message goes on to somewhere, or where only it can say.
+    pub(crate) fn passes_on(&self) -> bool {
+        self.to.is_some() || matches!(self.way, Way::Endpoint(_) | Way::Named(SequenceRef::Dynamic(_)))
+    }
+
     /// The endpoint that the copy goes to, for `busbar explain`.
     pub(crate) fn endpoint(&self) -> Option<Arc<EndpointRef>> {
         match &self.way {

@@ -537,7 +537,13 @@ impl Exchange<'_> {
                     }
                 }
                 // The backend may have answered before it stopped listening.
-                Poll::Ready(Err(RelayError::Write(e))) => self.write_error = Some(e),
+                Poll::Ready(Err(RelayError::Write(e))) => {
+                    if e.kind() == io::ErrorKind::TimedOut {
+                        // It has had its time: what it has not said by now is not waited for.
+                        self.deadline = self.deadline.min(clock::now());
+                    }
+                    self.write_error = Some(e);
+                }
                 Poll::Ready(Err(RelayError::Body(e))) => return failed(SendErrorKind::RequestBody(e), false),
             }
         }

@@ -655,6 +655,8 @@ impl Incoming {
         // A peer that sends as fast as this takes it must leave the other connections their turns.
         let turn = ready!(coop::poll_proceed(cx));
         match self.half.poll_pass(cx, left, pass) {
+            // Nothing came: what is waited for in the ordinary way has its deadline already.
+            Poll::Ready(Ok(0)) => Poll::Ready(Ok(0)),
             Poll::Ready(Ok(n)) => {
                 turn.made_progress();
                 self.was_received();
@@ -663,8 +665,7 @@ impl Incoming {
                 self.state = if left == 0 { State::Done } else { State::Exact(left) };
                 Poll::Ready(Ok(n))
             }
-            // Not between these two.
-            Poll::Ready(Err(e)) if e.kind() == io::ErrorKind::InvalidInput => Poll::Ready(Ok(0)),
+            Poll::Ready(Err(e)) if crate::splice::says_nothing_of_the_peer(&e) => Poll::Ready(Ok(0)),
             Poll::Ready(Err(e)) => {
                 self.ended = true;
                 Poll::Ready(Err(e.into()))

@@ -129,6 +129,13 @@ impl Drop for Pipe {
     }
 }
 
+/// Whether bytes cannot be moved here, while the sockets may be as good as ever: not between these two, not by this process (a sandbox), or not
+/// for want of memory of the kernel.
+pub(crate) fn says_nothing_of_the_peer(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, OutOfMemory, PermissionDenied, Unsupported};
+    matches!(error.kind(), InvalidInput | OutOfMemory | PermissionDenied | Unsupported)
+}
+
 /// A signal for a peer that is gone (SIGPIPE, which no flag of this call prevents) is ignored in every program of Rust.
 fn splice(from: i32, to: i32, most: usize) -> io::Result<usize> {
     let flags = libc::SPLICE_F_MOVE | libc::SPLICE_F_NONBLOCK;
@@ -163,6 +170,25 @@ mod tests {
         let far = listener.accept().unwrap().0;
         far.set_nonblocking(true).unwrap();
         (near, far)
+    }
+
+    #[test]
+    fn what_a_sandbox_forbids_is_no_fault_of_the_peer() {
+        for (number, is_nothing) in [
+            (libc::EINVAL, true),
+            (libc::ENOMEM, true),
+            (libc::ENOSYS, true),
+            (libc::EPERM, true),
+            (libc::EACCES, true),
+            (libc::EOPNOTSUPP, true),
+            (libc::ECONNRESET, false),
+            (libc::EPIPE, false),
+            (libc::ETIMEDOUT, false),
+            (libc::EAGAIN, false),
+        ] {
+            let error = io::Error::from_raw_os_error(number);
+            assert_eq!(says_nothing_of_the_peer(&error), is_nothing, "{error}");
+        }
     }
 
     #[test]

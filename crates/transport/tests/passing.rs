@@ -144,3 +144,37 @@ fn a_sender_that_pauses_too_long_and_a_receiver_that_takes_nothing_are_left() {
     stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
     assert!(!seen.recv_timeout(Duration::from_secs(9)).unwrap());
 }
+
+/// The time in which a backend takes nothing is not that in which it may answer.
+#[test]
+fn a_backend_that_takes_nothing_of_a_request_is_left() {
+    let stuck = backend(|_, mut s| {
+        read_head(&mut s).unwrap();
+        thread::sleep(Duration::from_secs(20));
+    });
+    for chunked in [false, true] {
+        let options = SendOptions { idle: Duration::from_millis(300), ..SendOptions::default() };
+        let relay = start(Relay { options, ..Relay::to(stuck) });
+        let mut stream = connect(relay.addr);
+        let mut writer = stream.try_clone().unwrap();
+        // More than the kernel holds.
+        thread::spawn(move || {
+            let (head, piece) = match chunked {
+                false => (head(200 * MEGABYTE), vec![b'x'; MEGABYTE]),
+                true => (
+                    "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(),
+                    [b"100000\r\n", &vec![b'x'; MEGABYTE][..], b"\r\n"].concat(),
+                ),
+            };
+            writer.write_all(head.as_bytes())?;
+            (0..200).try_for_each(|_| writer.write_all(&piece))
+        });
+        // Its reads end after ten seconds.
+        let (head, body) = read_response(&mut stream);
+        let body = String::from_utf8_lossy(&body);
+        assert!(
+            head.starts_with("HTTP/1.1 502") && body.contains("stopped taking"),
+            "{chunked}: {head}{body}"
+        );
+    }
+}

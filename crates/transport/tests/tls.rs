@@ -211,6 +211,38 @@ fn who_did_not_agree_on_http2_does_not_speak_it() {
     }
 }
 
+/// What the kernel cannot move from socket to socket, because one of them is TLS, has the same deadlines.
+#[test]
+fn a_client_that_stops_in_the_middle_of_a_long_body_is_left() {
+    use rustls::pki_types::CertificateDer;
+    use rustls::pki_types::pem::PemObject;
+    let files = Files::new("pausing");
+    let (sent, seen) = std::sync::mpsc::channel();
+    let backend = backend(move |_, mut s| {
+        read_head(&mut s).unwrap();
+        let mut all = Vec::new();
+        let _ = s.read_to_end(&mut all);
+        sent.send(all.len()).unwrap();
+    });
+    let tls = ServerTls::new(&files.options(ClientVerify::None)).unwrap();
+    let limits = ServerLimits { body: Duration::from_millis(300), ..ServerLimits::default() };
+    let server = Server::bind("127.0.0.1:0".parse().unwrap(), Some(tls), limits).unwrap();
+    let workers = Workers::start(1).unwrap();
+    server.serve(&workers, Arc::new(Relay::to(backend))).unwrap();
+
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(files.at("ca.pem")).unwrap()).unwrap();
+    let config = rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+    let session = rustls::ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap();
+    let mut stream = rustls::StreamOwned::new(session, connect(server.local_addr()));
+    stream.write_all(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n").unwrap();
+    stream.write_all(&[b'x'; 300_000]).unwrap();
+    // The backend gives up after ten seconds.
+    let began = std::time::Instant::now();
+    let got = seen.recv_timeout(Duration::from_secs(15)).unwrap();
+    assert!(got <= 300_000 && began.elapsed() < Duration::from_secs(8), "{got} in {:?}", began.elapsed());
+}
+
 /// What came with an answer and was asked for by nobody may be decrypted already, where the kernel knows nothing of it.
 #[test]
 fn what_tls_holds_back_is_no_answer_to_the_next_request() {

@@ -109,7 +109,7 @@ pub(crate) async fn send(context: &mut Context, destination: Destination) -> Res
         };
         let kept =
             resends.then(|| (context.headers.clone(), context.payload.copy(), context.handlers.clone()));
-        match attempt(context, &leaf, destination.blocking).await {
+        match attempt(context, &leaf, endpoint.on_error(), destination.blocking).await {
             Ok(()) => {
                 context.progress.on_endpoint_error = None;
                 if endpoint.reads_answer() {
@@ -181,10 +181,10 @@ async fn everyone(
     Ok(Sent::Split(Split::at_once(parts, false)))
 }
 
-/// Whether a fault handler would pass the message on if it cannot be sent.
-fn is_wanted_by_handlers(context: &Context, leaf: &dyn Leaf) -> bool {
-    let of_endpoint = context.progress.on_endpoint_error.or(leaf.on_error());
-    let mut handlers = context.handlers.iter().copied().chain(of_endpoint);
+/// Whether a fault handler would pass the message on if it cannot be sent. `on_error`: of the group that the leaf is in.
+fn is_wanted_by_handlers(context: &Context, leaf: &dyn Leaf, on_error: Option<ListId>) -> bool {
+    let of_endpoint = [context.progress.on_endpoint_error, leaf.on_error(), on_error];
+    let mut handlers = context.handlers.iter().copied().chain(of_endpoint.into_iter().flatten());
     handlers.any(|handler| context.plan.passes_on(handler))
 }
 
@@ -197,10 +197,15 @@ async fn held_for_handlers(context: &mut Context) -> Result<(), Fault> {
     }
 }
 
-/// One attempt at one leaf.
-async fn attempt(context: &mut Context, leaf: &Arc<dyn Leaf>, blocking: bool) -> Result<(), Fault> {
+/// One attempt at one leaf. `on_error`: of the group that it is in.
+async fn attempt(
+    context: &mut Context,
+    leaf: &Arc<dyn Leaf>,
+    on_error: Option<ListId>,
+    blocking: bool,
+) -> Result<(), Fault> {
     let episode = leaf.episode();
-    if context.payload.is_unread() && is_wanted_by_handlers(context, &**leaf) {
+    if context.payload.is_unread() && is_wanted_by_handlers(context, &**leaf, on_error) {
         Box::pin(held_for_handlers(context)).await?;
     }
     if leaf.reads_body() {

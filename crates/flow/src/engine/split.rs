@@ -3,6 +3,7 @@
 use super::drive_to_end;
 use super::faults::raise;
 use super::frames::enter;
+use crate::runtime::aggregation::PartOf;
 use crate::runtime::context::{Context, Frame, Functions};
 use crate::runtime::exchange::Exchange;
 use crate::runtime::fault::Fault;
@@ -12,6 +13,7 @@ use crate::runtime::scope::{Child, Scope};
 use crate::state::lock;
 use message::{Value, memory};
 use smallvec::SmallVec;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -143,13 +145,22 @@ impl Waiting {
             if self.origin.is_given_up() {
                 return;
             }
-            let Some(part) = meter::within(self.time, None, || lock(&self.parts).next()).0 else { return };
+            let Some(part) = self.next() else { return };
             let held = memory::hold(RUNNING);
             self.origin.run(part).await;
             drop(held);
             // Parts that wait for nothing take turns with each other, and with all else on this worker.
             tokio::task::yield_now().await;
         }
+    }
+
+    /// The next part. A panic ends its runner; the part is one that failed, and those that wait for it are not all there are.
+    fn next(&self) -> Option<Branch> {
+        let next = || meter::within(self.time, None, || lock(&self.parts).next()).0;
+        catch_unwind(AssertUnwindSafe(next)).unwrap_or_else(|panic| {
+            self.origin.part_of.failed(500);
+            resume_unwind(panic)
+        })
     }
 }
 
@@ -166,6 +177,8 @@ struct Origin {
     depth: u8,
     /// See [`Split::aside`].
     aside: bool,
+    /// What its branches are parts of, those that are not made too.
+    part_of: PartOf,
 }
 
 /// The exchange of a flow that something else may answer for.
@@ -201,6 +214,7 @@ impl Origin {
             client: if aside { Waits::Nobody } else { context.progress.client },
             depth: context.progress.spent.splits + 1,
             aside,
+            part_of: if aside { PartOf::default() } else { context.part_of() },
         }
     }
 

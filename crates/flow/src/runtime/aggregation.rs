@@ -85,6 +85,18 @@ impl Split {
 /// The splits that a message is a part of, by the name of the property that relates the parts.
 struct Splits(Vec<(Arc<str>, Arc<Split>)>);
 
+/// The splits that a message is a part of, for whoever ends beside it.
+#[derive(Default)]
+pub(crate) struct PartOf(Option<Arc<Splits>>);
+
+impl PartOf {
+    /// A part has failed: what it is a part of cannot be put together as a whole any more.
+    pub(crate) fn failed(&self, status: u16) {
+        let splits = self.0.iter().flat_map(|splits| &splits.0);
+        splits.for_each(|(_, split)| split.failed.store(status, Release));
+    }
+}
+
 impl Context {
     /// The message is split, under these names, and its copies from now on are parts of that.
     pub fn begin_split(&mut self, names: &[&Arc<str>]) {
@@ -96,10 +108,9 @@ impl Context {
         self.attach(Arc::new(Splits(splits)));
     }
 
-    /// The message has failed: what it is a part of cannot be put together as a whole any more.
-    pub(crate) fn part_failed(&self, status: u16) {
-        let Some(splits) = self.attached::<Splits>() else { return };
-        splits.0.iter().for_each(|(_, split)| split.failed.store(status, Release));
+    /// What the message is a part of.
+    pub(crate) fn part_of(&self) -> PartOf {
+        PartOf(self.attached::<Splits>())
     }
 
     /// It is no part of any split: nothing waits for what becomes of it.

@@ -198,10 +198,15 @@ pub trait Mediator: Send + Sync {
         Vec::new()
     }
 
-    /// Whether the message, or what is read of it, goes on from here: to an endpoint, into a store, a file or a database. One that is sent in vain
-    /// is held for a fault handler with such a step.
+    /// Whether the message, or what is read of it, goes on from here: to an endpoint, into a store, a file or a database, or where only a message
+    /// can say. One that is sent in vain is held for a fault handler with such a step.
     fn passes_on(&self) -> bool {
         !self.endpoints().is_empty()
+    }
+
+    /// The sequence template that it runs, by name.
+    fn template(&self) -> Option<&str> {
+        None
     }
 
     /// Whether other threads of WSO2 go on behind it, so that with `FORCE_SC_ACCEPTED` the client has its 202 when it

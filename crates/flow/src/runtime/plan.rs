@@ -228,23 +228,28 @@ impl Plan {
     /// Whether a message that comes into a list goes on from there ([`Mediator::passes_on`]).
     pub fn passes_on(&self, id: ListId) -> bool {
         let Some(known) = self.passing_on.get(id.0 as usize) else { return false };
-        *known.get_or_init(|| self.finds_passing_on(id, &mut HashSet::new()))
+        *known.get_or_init(|| self.finds_passing_on(id, &mut HashSet::new(), false))
     }
 
-    fn finds_passing_on(&self, id: ListId, seen: &mut HashSet<ListId>) -> bool {
-        if !seen.insert(id) {
+    /// `is_read`: steps ahead of the list have read the message, and what they took of it may go on with another one.
+    fn finds_passing_on(&self, id: ListId, seen: &mut HashSet<(ListId, bool)>, mut is_read: bool) -> bool {
+        if !seen.insert((id, is_read)) {
             return false;
         }
         for step in &self.list(id).steps {
             if step.mediator.passes_on() {
                 return true;
             }
-            if step.mediator.lists().into_iter().any(|(_, list)| self.finds_passing_on(list, seen)) {
-                return true;
-            }
             // Behind it, the message is another one.
-            if step.need == Need::Replaces {
+            if step.need == Need::Replaces && !is_read {
                 return false;
+            }
+            is_read |= matches!(step.need, Need::Prefix | Need::Whole);
+            let template = step.mediator.template().and_then(|name| self.templates.get(name));
+            let inside = step.mediator.lists().into_iter().map(|(_, list)| list);
+            let mut inside = inside.chain(template.map(|template| template.list));
+            if inside.any(|list| self.finds_passing_on(list, seen, is_read)) {
+                return true;
             }
         }
         false

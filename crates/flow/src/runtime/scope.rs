@@ -483,7 +483,7 @@ impl Context {
         if let Some(scope) = &self.scope {
             scope.failed(status);
         }
-        self.part_failed(status);
+        self.part_of().failed(status);
         Some(status)
     }
 

@@ -5,6 +5,7 @@ use crate::look::{Finding, Look};
 use crate::references::literal_key;
 use config::Element;
 use diagnostics::Severity;
+use std::collections::HashMap;
 
 pub const RULE: Rule = Rule {
     id: "aggregate-cannot-complete",
@@ -15,7 +16,8 @@ pub const RULE: Rule = Rule {
 * whose `id` no `clone` or `iterate` has: messages that come to it are no parts, so each passes alone;
 * with `correlateOn` and no `completeCondition`, if nothing in the configuration splits messages: the number of parts is not known, so it waits for ever;
 * without `id` and `correlateOn`, with a `min`, if nothing in the configuration splits messages: messages that come to it pass alone, whatever `min` says;
-* whose `min` is larger than the number of targets of the `clone` with its `id`, or of the only `clone` if neither has one, without a `timeout`.",
+* whose `min` is larger than the number of targets of the `clone` with its `id`, or of the only `clone` if neither has one, without a `timeout`;
+* that stands in one target of a `clone` with several: the copies of the other targets do not come to it. It goes on with the one that it has, and the answers of the others are dropped.",
     example: r#"<proxy name="Quotes">
   <target>
     <inSequence>
@@ -72,6 +74,7 @@ fn check(look: &mut Look<'_>) {
         .iter()
         .any(|step| matches!(step.local(), "class" | "script" | "foreach") || step.local().contains('.'));
     let may_split = may_split(look, &steps);
+    let alone = alone(look, &splits);
     for step in steps.into_iter().filter(|step| step.is("aggregate")) {
         let id = step.attribute("id").filter(|id| !id.value.trim().is_empty());
         let same: Vec<&Element> =
@@ -95,6 +98,20 @@ fn check(look: &mut Look<'_>) {
                 Some(other) => finding.and(other.value_span("id"), "here the id is another one"),
                 None => finding,
             });
+        } else if let Some(split) = alone.get(&std::ptr::from_ref(step))
+            && !correlates
+            && !["min", "max"].iter().any(|name| takes_one(counts, name))
+        {
+            let targets = split.children_named("target").count();
+            look.report(
+                Finding::new(
+                    "this `aggregate` gets the copy of one target only",
+                    step.start_tag(),
+                    "the copies of the other targets do not come here",
+                )
+                .and(split.start_tag(), format!("{targets} targets"))
+                .help("put it into a sequence that all targets name, or into the out sequence that gets the answers"),
+            );
         } else if correlates
             && splits.is_empty()
             && !others
@@ -141,6 +158,37 @@ fn check(look: &mut Look<'_>) {
             }
         }
     }
+}
+
+/// Whether one part is enough, or how many are is not known.
+fn takes_one(counts: Option<&Element>, name: &str) -> bool {
+    let value =
+        counts.and_then(|element| element.attr(name)).map(str::trim).filter(|value| !value.is_empty());
+    value.is_some_and(|value| value.parse::<i64>().map_or(true, |number| number == 1))
+}
+
+/// The aggregates that stand in one target of a `clone` with several, whose copies they collect, and that `clone`.
+fn alone<'a>(look: &Look<'a>, splits: &[&'a Element]) -> HashMap<*const Element, &'a Element> {
+    let mut found = HashMap::new();
+    // Those inside of others come later.
+    for split in splits {
+        let is_several = split.is("clone")
+            && split.attribute("iterations").is_none()
+            && split.children_named("target").count() > 1;
+        for list in look.language.lists(split) {
+            let steps = look.steps_in(list);
+            // What is called there may split the copy once more.
+            let calls = steps.iter().any(|step| step.is("sequence") || step.is("call-template"));
+            for step in steps.into_iter().filter(|step| step.is("aggregate")) {
+                let is_its_own = step.attr("id").is_none_or(|id| split.attr("id") == Some(id));
+                match is_several && is_its_own && !calls {
+                    true => found.insert(std::ptr::from_ref(step), *split),
+                    false => found.remove(&std::ptr::from_ref(step)),
+                };
+            }
+        }
+    }
+    found
 }
 
 /// Whether a message may become several by something else: an endpoint with recipients, a sequence that is not in the configuration.
