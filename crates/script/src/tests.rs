@@ -302,7 +302,10 @@ fn xml_is_used_as_in_e4x() {
         ("mc.setProperty('q', <a>1</a>); '' + mc.getProperty('q')", "<a>1</a>"),
         ("mc.setProperty('q', <a>1</a>); mc.getProperty('q').toString()", "<a>1</a>"),
         ("mc.setProperty('q', <a><b>1</b></a>); `${mc.getProperty('q').getFirstElement()}`", "<b>1</b>"),
-        ("mc.setProperty('q', <a><b>1</b></a>); '' + mc.getProperty('q').getChildElements().next()", "<b>1</b>"),
+        (
+            "mc.setProperty('q', <a><b>1</b></a>); '' + mc.getProperty('q').getChildElements().next()",
+            "<b>1</b>",
+        ),
         ("mc.setProperty('q', <a><b>1</b></a>); mc.getProperty('q').getFirstElement().getText() + 2", "12"),
         ("mc.setProperty('q', <a>1</a>); mc.getProperty('q') == '1'", "false"),
         ("mc.setProperty('q', <a><b>1</b></a>); new XML(mc.getProperty('q')).b + 2", "12"),
