@@ -232,7 +232,7 @@ impl Directory {
             let of_toml = is_toml(&file);
             let mut flat = Vec::new();
             if of_toml {
-                toml = text.parse::<toml::Table>().ok();
+                toml = config::deployment_tables(&text).ok().map(|(tables, _)| tables);
                 toml.iter().flatten().for_each(|(name, value)| flatten(name, value, &mut flat));
             } else {
                 let properties = config::properties(&text).into_iter();

@@ -269,6 +269,7 @@ const KEYS: &[(&str, Fate)] = &[
     ("data_source", Fate::Mapped("is not read here: set `[[datasource]]` in busbar.toml")),
     ("cluster_config", Fate::NoEffect("has no effect: nodes do not coordinate")),
     ("dashboard_config", Fate::NoEffect("has no effect: the admin address serves what a dashboard shows")),
+    ("icp_config", Fate::NoEffect("has no effect: the admin address serves what a control plane shows")),
     ("service_catalog", Fate::NoEffect("has no effect: there is no service catalogue")),
     ("monitoring", Fate::NotNeeded("is not needed: the admin address has metrics and states")),
     ("metrics", Fate::NotNeeded("is not needed: the admin address has metrics and states")),
@@ -284,6 +285,7 @@ const KEYS: &[(&str, Fate)] = &[
     ("system.parameter.", Fate::Honoured("is what `get-property('system', …)` gives")),
     ("registry", Fate::NotNeeded("is not needed: the registry is files")),
     ("transaction_counter", Fate::NoEffect("has no effect")),
+    ("integration.transaction_counter", Fate::NoEffect("has no effect")),
 ];
 
 /// What every server and every new project comes with: nobody decided for it.
@@ -310,6 +312,8 @@ struct Written {
     /// With its sections: `transport.http.socket_timeout`.
     key: String,
     at: Range<usize>,
+    /// Where its value is, in TOML.
+    value: Range<usize>,
     /// Its value is one that only a server can fill in.
     is_filled_in: bool,
 }
@@ -429,10 +433,19 @@ pub fn report(root: &Path, files: &[PathBuf], sources: &mut SourceMap) -> Vec<Di
                 continue;
             }
         };
-        let mut flat = Vec::new();
+        let (mut flat, mut left_out) = (Vec::new(), Vec::new());
         if is_toml {
-            flatten("", &toml::Value::Table(text.parse().unwrap_or_default()), &mut flat);
+            let (tables, places) = config::deployment_tables(&text).unwrap_or_default();
+            flatten("", &toml::Value::Table(tables), &mut flat);
+            left_out = places;
         }
+        let (too_large, keys): (Vec<_>, Vec<_>) =
+            keys.into_iter().partition(|key| left_out.iter().any(|place| key.value.contains(&place.start)));
+        found.extend(too_large.into_iter().map(|key| {
+            let message = format!("`{}` has no effect: the number is too large", key.key);
+            let place = Span::new(file, key.at.start, key.at.end);
+            Diagnostic::warning("server-setting", message).at(place, "expected a number of at most 64 bits")
+        }));
         let is_shipped = |written: &Written| {
             let value =
                 flat.iter().find(|(key, _)| *key == written.key).and_then(|(_, value)| value.as_str());
@@ -555,9 +568,9 @@ fn toml_keys(text: &str) -> Result<Vec<Written>, toml::de::Error> {
                         add(text, &key, inside, at.clone(), keys);
                     }
                 }
-                value => {
-                    let is_filled_in = value.as_str().is_some_and(is_filled_in);
-                    keys.push(Written { key, at, is_filled_in });
+                filled => {
+                    let is_filled_in = filled.as_str().is_some_and(is_filled_in);
+                    keys.push(Written { key, at, value: value.span(), is_filled_in });
                 }
             }
         }
@@ -577,7 +590,7 @@ fn property_keys(text: &str) -> Vec<Written> {
             let indent = line.len() - line.trim_start().len();
             let written = content.split(['=', ':', ' ', '\t']).next().unwrap_or(content);
             let at = start + indent..start + indent + written.len();
-            keys.push(Written { key: written.to_owned(), at, is_filled_in: false });
+            keys.push(Written { key: written.to_owned(), at, value: 0..0, is_filled_in: false });
         }
         continues = content.ends_with('\\');
     }
@@ -641,6 +654,30 @@ mod tests {
             .map(|finding| diagnostics::render::human(finding, &sources, Default::default()))
             .collect();
         assert!(!text.contains("opensesame"), "{text}");
+    }
+
+    #[test]
+    fn a_number_that_is_too_large_costs_its_own_key_only() {
+        let root = std::env::temp_dir().join(format!("busbar-server-large-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("conf")).unwrap();
+        let toml = root.join("conf/deployment.toml");
+        let text = "[server]\noffset = 99999999999999999999999999999999999999999999\n[mediation]\nsynapse.global_timeout_interval = 5000\n\
+            [transport.http]\npreserve_http_headers = [1, 9223372036854775808]\nsocket_timeout = 7000\n";
+        std::fs::write(&toml, text).unwrap();
+        let server = Server::read(&root);
+        let found = report(&root, &[toml], &mut SourceMap::new());
+        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!(server.tunables()["http.socket.timeout"].as_integer(), Some(7000));
+        let shown: Vec<&str> = found.iter().map(|finding| finding.message.as_str()).collect();
+        assert_eq!(shown.len(), 4, "{shown:#?}");
+        for wanted in [
+            "`server.offset` has no effect: the number is too large",
+            "`transport.http.preserve_http_headers` has no effect: the number is too large",
+            "`mediation.synapse.global_timeout_interval` is honoured",
+            "`transport.http.socket_timeout` is honoured",
+        ] {
+            assert!(shown.iter().any(|line| line.starts_with(wanted)), "{wanted}: {shown:#?}");
+        }
     }
 
     #[test]
@@ -820,12 +857,16 @@ mod tests {
             ("transport.http.sockt_timeout", "is not known", Some("transport.http.socket_timeout")),
             ("transport.http.blocking_sender.so_timeout", "is not needed", None),
         ] {
-            let found = finding(&Written { key: key.to_owned(), at: 0..0, is_filled_in: false }, true);
+            let found =
+                finding(&Written { key: key.to_owned(), at: 0..0, value: 0..0, is_filled_in: false }, true);
             assert!(found.message.contains(fate), "{key}: {}", found.message);
             let wanted: Vec<String> = help.iter().map(|name| format!("did you mean `{name}`?")).collect();
             assert_eq!(found.help, wanted, "{key}");
         }
-        let found = finding(&Written { key: "synapse.nix".to_owned(), at: 0..0, is_filled_in: false }, false);
+        let found = finding(
+            &Written { key: "synapse.nix".to_owned(), at: 0..0, value: 0..0, is_filled_in: false },
+            false,
+        );
         assert!(found.help.is_empty(), "{:?}", found.help);
     }
 }

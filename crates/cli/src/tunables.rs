@@ -21,6 +21,7 @@ const HONOURED: &[(&str, Set)] = &[
     ("valid.max.message.size.in.bytes", |settings, value| {
         settings.screening.largest = u64::try_from(value).unwrap_or(0);
     }),
+    ("server.offset", |settings, value| settings.offset.ports = value),
     ("maximum.failover.retries", |settings, value| settings.suspension.cap.most = u32::try_from(value).ok()),
     ("suspend.duration.on.maximum.failover", |settings, value| {
         settings.suspension.cap.suspension = value;
@@ -46,6 +47,7 @@ const SWITCHES: &[(&str, Flag)] = &[
     ("synapse.override_endpoint_suspend_config_with_global_values", |settings| {
         &mut settings.suspension.overrides
     }),
+    ("inbound.port.offset.enable", |settings| &mut settings.offset.inbound),
     ("message.size.validation.enabled", |settings| &mut settings.screening.size),
     ("force.xml.message.validation", |settings| &mut settings.screening.xml),
     ("force.json.message.validation", |settings| &mut settings.screening.json),
@@ -242,7 +244,6 @@ const NOT_NEEDED: &[(&str, &str)] = &[
     ("max_open_connections", "is not read here: set `limits.connections` in busbar.toml"),
     ("consume_and_discard", "is not needed: what nobody reads is discarded by the worker itself"),
     ("close_socket_on_endpoint_timeout", "is not needed: such a connection is always closed"),
-    ("inbound.port.offset", "has no effect: inbound endpoints listen on the ports that they name"),
     ("force.passthrough.builder", "is not needed: a message is read when somebody asks"),
     ("transport.sender.connection", "is not read here: set `limits.idle_backend` in busbar.toml"),
     ("transport.listener.shutdown.wait.sec", "is not read here: set `limits.drain` in busbar.toml"),

@@ -10,6 +10,7 @@
 
 mod artifacts;
 mod configuration;
+mod deployment;
 mod element;
 pub mod endpoint;
 mod fetch;
@@ -42,6 +43,7 @@ pub use configuration::{
     ArtifactKind, BrokenLibrary, BrokenOperation, Configuration, Content, DeployedArchive, FaultyArtifact,
     Flawed, Library, LibraryOperation, Named, Running,
 };
+pub use deployment::deployment_tables;
 pub use element::{Attribute, Child, Element, Instruction, Name, SYNAPSE, Scope, Text, XML_NAMESPACE};
 pub use endpoint::{Endpoint, EndpointKind};
 pub use fetch::{Fetch, FetchFunction, ResourceCache};

@@ -40,14 +40,25 @@ pub struct Error {
     pub message: String,
     /// Where in the text that was given, in bytes.
     pub span: Range<usize>,
-    /// The text is well formed; it names a function that does not exist, calls one with too few or too many arguments,
-    /// or has an XPath that does not compile. WSO2 finds that when it evaluates.
-    pub well_formed: bool,
+    /// What WSO2 makes of it.
+    pub found: Found,
+}
+
+/// When WSO2 finds what is wrong with an expression, and what becomes of it then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// When it loads, as something that does not parse.
+    Loading,
+    /// When it evaluates, which gives nothing: a function that does not exist, too few or too many arguments, an XPath that
+    /// does not compile.
+    Evaluating,
+    /// When it evaluates, which is a fault: a path that its JSONPath library does not read.
+    Faulting,
 }
 
 impl Error {
     pub(crate) fn new(message: impl Into<String>, span: Range<usize>) -> Error {
-        Error { message: message.into(), span, well_formed: false }
+        Error { message: message.into(), span, found: Found::Loading }
     }
 }
 

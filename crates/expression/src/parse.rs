@@ -15,7 +15,7 @@ use crate::ast::{Access, Arithmetic, Call, Comparison, Expr, Logic, Path, Root, 
 use crate::evaluate::Scope;
 use crate::lexer::{Lexer, Token};
 use crate::number::Number;
-use crate::{Error, MAX_DEPTH, MAX_LENGTH, Reads, Warning, XPathCompiler, functions};
+use crate::{Error, Found, MAX_DEPTH, MAX_LENGTH, Reads, Warning, XPathCompiler, functions};
 use diagnostics::did_you_mean;
 use message::jsonpath::JsonPath;
 use std::ops::Range;
@@ -40,9 +40,9 @@ const PATH_FUNCTIONS: &[&str] = &[
 const FILTER_WORDS: &[&str] =
     &["in", "nin", "subsetof", "anyof", "noneof", "size", "empty", "contains", "all"];
 
-/// The same error, of a text that is an expression all the same.
-fn well_formed<T>(result: Result<T>) -> Result<T> {
-    result.map_err(|error| Error { well_formed: true, ..error })
+/// The same error, of a text that is an expression all the same: it is found when it is evaluated.
+fn evaluating<T>(result: Result<T>) -> Result<T> {
+    result.map_err(|error| Error { found: Found::Evaluating, ..error })
 }
 
 /// Reads an expression.
@@ -416,7 +416,7 @@ impl<'a> Parser<'a> {
                 (low, high) if low == high => format!("{low} arguments"),
                 (low, high) => format!("{low} to {high} arguments"),
             };
-            well_formed(Err(Error::new(format!("`{name}` takes {wanted}, not {count}"), span.clone())))
+            evaluating(Err(Error::new(format!("`{name}` takes {wanted}, not {count}"), span.clone())))
         };
         let call = match name {
             "exists" => {
@@ -464,7 +464,7 @@ impl<'a> Parser<'a> {
                     let advice =
                         advice.unwrap_or_else(|| "see docs/expressions.md for those there are".to_owned());
                     let span = start..start + name.len();
-                    return well_formed(self.error(format!("there is no function `{name}`: {advice}"), span));
+                    return evaluating(self.error(format!("there is no function `{name}`: {advice}"), span));
                 }
             },
         };
@@ -482,7 +482,7 @@ impl<'a> Parser<'a> {
                     self.reads(reads(expression.needs().document));
                     Ok(XPathText::Known(Box::new(expression)))
                 }
-                Err(why) => well_formed(self.error(format!("in the XPath: {why}"), at..self.end)),
+                Err(why) => evaluating(self.error(format!("in the XPath: {why}"), at..self.end)),
             },
             computed => {
                 self.reads(reads(true));
@@ -508,7 +508,10 @@ impl<'a> Parser<'a> {
                 let path = Some(Path { steps, parameters: path.parameters });
                 Ok(Expr::Access(Box::new(Access { root, path })))
             }
-            Err(why) => self.error(format!("this path is not possible: {}", why.message), start..self.end),
+            Err(why) => {
+                let message = format!("this path is not possible: {}", why.message);
+                Err(Error { found: Found::Faulting, ..Error::new(message, start..self.end) })
+            }
         }
     }
 
@@ -570,6 +573,15 @@ impl<'a> Parser<'a> {
     }
 
     fn bracket(&mut self, out: &mut Steps) -> Result<()> {
+        let mut inside = self.lexer.clone();
+        self.selectors(out).map_err(|error| match is_closed(&mut inside) {
+            true if error.found == Found::Loading => Error { found: Found::Faulting, ..error },
+            _ => error,
+        })
+    }
+
+    /// What stands in a bracket.
+    fn selectors(&mut self, out: &mut Steps) -> Result<()> {
         self.nested(|parser| {
             parser.advance()?;
             if parser.is("*") {
@@ -587,6 +599,11 @@ impl<'a> Parser<'a> {
             }
             if parser.is(":") {
                 return parser.slice(None, out);
+            }
+            if parser.is("(") && parser.lexer.clone().next()?.0 == Token::Symbol("@") {
+                let message =
+                    "there are no scripts such as `(@.length-1)`: write `[-1]` for the last element";
+                return parser.error(message, parser.start..parser.lexer.at);
             }
             let first = parser.arithmetic()?;
             if parser.is(":") {
@@ -730,6 +747,21 @@ impl<'a> Parser<'a> {
         }
         Ok(true)
     }
+}
+
+/// Whether a bracket that has been opened is closed: what stands in it is left to the JSONPath library, which reads it when
+/// the expression is evaluated.
+fn is_closed(rest: &mut Lexer<'_>) -> bool {
+    let mut depth = 1_usize;
+    while depth > 0 {
+        match rest.next() {
+            Ok((Token::Symbol("["), _)) => depth += 1,
+            Ok((Token::Symbol("]"), _)) => depth -= 1,
+            Ok((Token::End, _)) | Err(_) => return false,
+            Ok(_) => {}
+        }
+    }
+    true
 }
 
 /// A JSONPath as it is read.

@@ -444,6 +444,26 @@ fn mistakes_are_found_when_compiling() {
 }
 
 #[test]
+fn what_the_path_library_reads_itself_is_found_when_it_evaluates() {
+    for (text, found, wanted) in [
+        ("payload.items[(@.length-1)].n", Found::Faulting, "write `[-1]` for the last element"),
+        ("vars.j.a[(@.length-1)]", Found::Faulting, "write `[-1]` for the last element"),
+        ("payload.items[last]", Found::Faulting, "there is no `last`"),
+        ("payload.items[?(@.v = 1)]", Found::Loading, "'=' cannot stand here"),
+        ("payload[:]", Found::Faulting, "a slice needs a bound"),
+        ("payload.items[payload.items[(@)]]", Found::Faulting, "write `[-1]`"),
+        ("payload.items[lenght('x')]", Found::Evaluating, "there is no function"),
+        ("payload.items[(@.length-1)", Found::Loading, "write `[-1]`"),
+        ("payload.items[0", Found::Loading, "expected `]`"),
+        ("payload.x.", Found::Loading, "expected a name"),
+    ] {
+        let error = compile(text).expect_err(text);
+        assert!(error.message.contains(wanted), "{text}: {error:?}");
+        assert_eq!(error.found, found, "{text}: {error:?}");
+    }
+}
+
+#[test]
 fn what_an_expression_reads_is_known() {
     for (text, reads) in [
         ("1 + 2", Reads::Nothing),

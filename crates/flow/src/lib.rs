@@ -54,7 +54,7 @@ pub use runtime::priority::Priorities;
 pub use runtime::reference::SequenceRef;
 pub use runtime::request::{Client, Inbound};
 pub use runtime::scope::{Child, Children as Copies, Outcome, Scope};
-pub use runtime::services::{Cap, Listening, Screening, Services, Settings, Suspension};
+pub use runtime::services::{Cap, Listening, PortOffset, Screening, Services, Settings, Suspension};
 pub use runtime::{
     aggregation, artifacts, authority, context, correlation, data, endpoint, events, executor, fault, guard,
     mediator, observers, plan, reference, scope, services, stage,

@@ -1,5 +1,6 @@
 //! `callout`: calls a service with a copy of the message; only the target changes.
 
+use crate::support::address_endpoint;
 use config::{Element, Key};
 use flow::endpoint::Destination;
 use flow::fault::code;
@@ -120,19 +121,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         return None;
     }
     let endpoint = if let Some(url) = element.attribute("serviceURL") {
-        // An address endpoint as it would be written.
-        let mut text = format!(r#"<endpoint xmlns="{}"><address uri=""#, config::SYNAPSE);
-        for character in url.value.chars() {
-            match character {
-                '&' => text.push_str("&amp;"),
-                '<' => text.push_str("&lt;"),
-                '"' => text.push_str("&quot;"),
-                other => text.push(other),
-            }
-        }
-        text.push_str(r#""/></endpoint>"#);
-        let parsed = config::parse(url.value_span.file, &text).ok()?;
-        Some(compiler.endpoint(&parsed.standing_at(url.value_span))?)
+        Some(address_endpoint(&url.value, "", "", url.value_span, compiler)?)
     } else if let Some(key) = element.attribute("endpointKey") {
         Some(compiler.endpoint_key(&Key::of(key)))
     } else if let Some(endpoint) = element.child("endpoint") {

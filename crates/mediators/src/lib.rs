@@ -36,6 +36,7 @@ mod log;
 mod loopback;
 mod makefault;
 mod ntlm;
+mod oauth_service;
 mod openapi;
 mod payload_factory;
 mod property;
@@ -102,6 +103,7 @@ const DEFINITIONS: &[&Definition] = &[
     &loopback::DEFINITION,
     &makefault::DEFINITION,
     &ntlm::DEFINITION,
+    &oauth_service::DEFINITION,
     &payload_factory::DEFINITION,
     &property::DEFINITION,
     &property_group::DEFINITION,

@@ -633,6 +633,28 @@ mod tests {
     }
 
     #[test]
+    fn a_path_that_nothing_reads_is_a_fault_of_its_step() {
+        let text = r#"<property name="before" value="1"/><filter xpath="$ctx:skip = 'yes'"><then/><else>
+            <payloadFactory media-type="json"><format>{"last": ${payload.items[(@.length-1)].n}}</format></payloadFactory></else></filter>"#;
+        let tested = testing::main(&crate::registry(testing::endpoints), text);
+        assert!(tested.reports("cannot be evaluated: each message faults here"), "{:?}", tested.found);
+        let end = tested.run(JSON, r#"{"items": [{"n": 1}]}"#);
+        let fault = end.fault().unwrap_or_default();
+        assert!(fault.contains("write `[-1]` for the last element"), "{fault}");
+        assert_eq!(end.property("before").as_deref(), Some("1"));
+        let skipped = format!("<property name='skip' value='yes'/>{text}");
+        let end = testing::main(&crate::registry(testing::endpoints), &skipped).run(JSON, "{}");
+        assert_eq!(end.fault(), None);
+        // What hardly was meant is said, and runs.
+        let text = r#"<property name="p" expression="json-eval($.items[0]])"/><property name="q" expression="json-eval($.items[0]n])"/>"#;
+        let tested = testing::main(&crate::registry(testing::endpoints), text);
+        assert!(tested.reports("`json-eval($.items[0]])` is hardly what was meant"), "{:?}", tested.found);
+        let end = tested.run(JSON, r#"{"items": [{"n": 1, "n]": 2}]}"#);
+        assert_eq!(end.property("p").as_deref(), Some(r#"{"n":1,"n]":2}"#));
+        assert_eq!(end.property("q").as_deref(), Some("2"));
+    }
+
+    #[test]
     fn a_template_that_makes_no_json_is_logged() {
         let free_marker = r#"<payloadFactory media-type="json" template-type="freemarker"><format>{"order": ${payload.order!""}}</format></payloadFactory>"#;
         let slot = r#"<payloadFactory media-type="json"><format>{"a": $1, "b": "$1"}</format><args><arg evaluator="json" expression="$.order"/></args></payloadFactory>"#;

@@ -2,8 +2,36 @@
 
 use config::Element;
 use diagnostics::Span;
+use flow::reference::EndpointRef;
 use flow::{Compiler, Context, Fault, KeyValue};
 use message::Envelope;
+use std::sync::Arc;
+
+/// The endpoint with an address, as it would be written: with more `attributes` of the address, and elements `inside` of it. `None` after a
+/// recorded error.
+pub(crate) fn address_endpoint(
+    url: &str,
+    attributes: &str,
+    inside: &str,
+    span: Span,
+    compiler: &mut Compiler<'_>,
+) -> Option<Arc<EndpointRef>> {
+    let mut uri = String::new();
+    for character in url.chars() {
+        match character {
+            '&' => uri.push_str("&amp;"),
+            '<' => uri.push_str("&lt;"),
+            '"' => uri.push_str("&quot;"),
+            other => uri.push(other),
+        }
+    }
+    let text = format!(
+        r#"<endpoint xmlns="{}"><address uri="{uri}" {attributes}>{inside}</address></endpoint>"#,
+        config::SYNAPSE
+    );
+    let parsed = config::parse(span.file, &text).ok()?;
+    compiler.endpoint(&parsed.standing_at(span))
+}
 
 /// Whether a header may have this name.
 pub(crate) fn is_header_name(name: &str) -> bool {

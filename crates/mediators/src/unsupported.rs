@@ -16,10 +16,6 @@ pub(crate) const UNSUPPORTED: &[(&str, &str)] = &[
         "rule",
         "the rules engine is a Java library: write the rules as filter and switch, or as a service of its own",
     ),
-    (
-        "oauthService",
-        "it asks a WSO2 identity server: check the token with `call` to its introspection endpoint",
-    ),
     ("entitlementService", "it asks a WSO2 identity server: ask its decision point with `call`"),
     (
         "kerberosService",

@@ -112,7 +112,7 @@ pub enum Kind {
     Json,
     /// `application/x-www-form-urlencoded`.
     Form,
-    /// `text/plain`, `text/csv`.
+    /// `text/plain`, `text/csv`, `text/event-stream`.
     Text,
     /// `application/octet-stream`, `application/binary`, images and other bytes.
     Binary,
@@ -146,7 +146,7 @@ impl Kind {
             Kind::Xml
         } else if is("application/x-www-form-urlencoded") {
             Kind::Form
-        } else if is("text/plain") || is("text/csv") {
+        } else if is("text/plain") || is("text/csv") || is("text/event-stream") {
             Kind::Text
         } else if starts("multipart/") {
             if is("multipart/related") {
@@ -208,6 +208,7 @@ mod tests {
             ("application/atom+xml", Kind::Xml),
             ("application/vnd.api+json", Kind::Json),
             ("text/plain", Kind::Text),
+            ("text/event-stream; charset=utf-8", Kind::Text),
             ("image/png", Kind::Binary),
             ("application/pdf", Kind::Unknown),
             ("multipart/form-data; boundary=b", Kind::FormData),

@@ -21,13 +21,16 @@
     const list = listOf(value);
     return list !== undefined ? [list, ''] : [-1, String(value)];
   };
-  const xml = (list, owner, key) => {
+  const xml = (list, owner, key, axiom = false) => {
     const target = () => {};
     target.list = list;
     target.owner = owner;
     target.key = key;
+    target.axiom = axiom;
     return new Proxy(target, traps);
   };
+  /** An element as Axiom has it, such as that of a property: as a text it is its markup, where E4X has its content. */
+  const axiom = list => xml(list, undefined, undefined, true);
   const items = list => Array.from({ length: native.xmlLength(list) }, (_, at) => xml(native.xmlGet(list, String(at))));
   const nameKey = (name, prefix) => {
     const text = String(name);
@@ -141,11 +144,13 @@
     get(target, key) {
       if (typeof key === 'symbol') {
         if (key === LIST) return target.list;
-        if (key === Symbol.toPrimitive) return () => native.xmlText(target.list);
+        if (key === Symbol.toPrimitive) {
+          return () => (target.axiom ? native.xmlMarkup(target.list) : native.xmlText(target.list));
+        }
         if (key === Symbol.iterator) return () => items(target.list)[Symbol.iterator]();
         return undefined;
       }
-      return xml(native.xmlGet(target.list, key), target.list, key);
+      return xml(native.xmlGet(target.list, key), target, key);
     },
     set(target, key, value) {
       if (typeof key === 'symbol') return false;
@@ -165,9 +170,13 @@
         ? { value: xml(native.xmlGet(target.list, key)), enumerable: true, configurable: true, writable: true }
         : undefined,
     apply(target, self, given) {
-      const method = methods[target.key];
-      if (target.owner === undefined || !method) throw new TypeError('XML has no method `' + target.key + '`');
-      return method.call(self, target.owner, ...given);
+      const { owner, key } = target;
+      const method = methods[key];
+      if (owner === undefined || !method) throw new TypeError('XML has no method `' + key + '`');
+      if (owner.axiom && key === 'toString') return native.xmlMarkup(owner.list);
+      const result = method.call(self, owner.list, ...given);
+      const list = owner.axiom ? listOf(result) : undefined;
+      return list === undefined ? result : axiom(list);
     },
     construct() {
       throw new TypeError('XML is no constructor');
@@ -268,6 +277,8 @@
     if (!Array.isArray(value)) return value;
     return value[0] === 'xml' ? xml(value[1]) : element(parse(value[1]));
   };
+  /** What the bus keeps under a name: an element is one of Axiom there. */
+  const stored = value => (Array.isArray(value) && value[0] === 'xml' ? axiom(value[1]) : back(value));
   /** A JSON value with its text as that of an element of Gson: `JSON.parse(mc.getProperty('saved'))`. */
   const element = value => {
     if (value !== null && typeof value === 'object' && !hasOwn(value, 'toString')) {
@@ -342,22 +353,22 @@
     },
     getEnvelopeXML: () => back(native.envelope()),
     // What is changed in it is changed in the message.
-    getEnvelope: () => back(native.ownEnvelope()),
+    getEnvelope: () => stored(native.ownEnvelope()),
     setEnvelope: value => native.setEnvelope(asList(value)),
     addHeader: (must, value) => native.addHeader(Boolean(must), asList(value)),
-    getProperty: (name, scope) => back(native.get(scopeOf(scope), String(name))),
+    getProperty: (name, scope) => stored(native.get(scopeOf(scope), String(name))),
     setProperty: (name, value, scope) => native.set(scopeOf(scope), String(name), ...kept(value)),
     removeProperty: (name, scope) => native.remove(scopeOf(scope), String(name)),
     getPropertyKeySet: () => keySet(native.names('default')),
-    getVariable: name => back(native.get('variable', String(name))),
+    getVariable: name => stored(native.get('variable', String(name))),
     setVariable: (name, value) => native.set('variable', String(name), ...kept(value)),
     removeVariable: name => native.remove('variable', String(name)),
     getVariableKeySet: () => keySet(native.names('variable')),
-    getEntry: key => back(native.entry(String(key))),
-    getLocalEntry: key => back(native.entry(String(key))),
+    getEntry: key => stored(native.entry(String(key))),
+    getLocalEntry: key => stored(native.entry(String(key))),
     getServiceLog: () => log,
     getLog: () => log,
-    parseXml: text => xml(native.xmlParse(String(text))),
+    parseXml: text => axiom(native.xmlParse(String(text))),
     getTracingState: () => 2,
     setTracingState: () => undefined,
     getFaultStack: () => [],

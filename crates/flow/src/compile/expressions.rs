@@ -59,10 +59,18 @@ impl Compiler<'_> {
                     let place = span.part(start + warning.span.start, warning.span.len().max(1));
                     self.warning("expression", warning.message.clone(), place, warning.advice.clone());
                 }
+                let (path, remarks) = expression.json_remarks();
+                let start = text.find(path).unwrap_or(0);
+                for remark in remarks {
+                    let place = span.part(start + remark.span.start, remark.span.len().max(1));
+                    let message = format!("`{}` is hardly what was meant", text.trim());
+                    self.warning("bad-expression", message, place, remark.message.clone());
+                }
+                let is_remarked = !remarks.is_empty();
                 if !expression.is_synapse() && !expression.is_json() {
                     self.check_point(text, span);
                 }
-                if let Some(stray) = stray_bracket(text) {
+                if let Some(stray) = stray_bracket(text).filter(|_| !is_remarked) {
                     self.warning(
                         "bad-expression",
                         format!("`{}` gives nothing", text.trim()),
@@ -257,7 +265,16 @@ impl Compiler<'_> {
         let Some((alias, secret)) = looked_up else {
             let mark = self.diagnostics.len();
             let resolved = self.configuration.injector.resolve(key.clone(), self.diagnostics);
-            return (!self.diagnostics.has_errors_since(mark)).then_some(resolved.value);
+            if self.diagnostics.has_errors_since(mark) {
+                return None;
+            }
+            if resolved.value == key.value && within("${").is_some() && !config::is_unresolved(&key.value) {
+                // It may be a password.
+                let message = "the value is taken as it is, with its `${` and `}`";
+                let advice = "for an environment variable write `$SYSTEM:NAME` or `$env{NAME}`";
+                self.warning("unresolved-value", message, key.span, advice);
+            }
+            return Some(resolved.value);
         };
         match secret {
             Ok(secret) => Some(secret),

@@ -3,7 +3,7 @@
 use super::{Compiler, number, vfs};
 use crate::runtime::inbound::{Audience, Filter, InboundEndpoint, Store, Stores, Tls};
 use config::{Element, Key, ParameterValue};
-use diagnostics::{Diagnostic, Severity};
+use diagnostics::{Diagnostic, Severity, Span};
 use message::regex::Pattern;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -62,7 +62,6 @@ const NOT_NEEDED: &[(&str, &str)] = &[
     ("HandshakeTimeout", TLS),
     ("ws.boss.thread.pool.size", POOL),
     ("ws.worker.thread.pool.size", POOL),
-    ("ws.use.port.offset", "ports are those that are written"),
 ];
 
 /// The parameters for certificates of clients.
@@ -86,6 +85,9 @@ const PASSED: &str = "what a backend says is passed to the client as it comes; w
 
 /// The type of the texts that come over a WebSocket.
 const TEXT_TYPE: &str = "ws.default.content.type";
+
+/// Whether the port of a WebSocket is moved by the offset of the server.
+const USE_OFFSET: &str = "ws.use.port.offset";
 
 /// Which clients get the responses to messages of WebSockets.
 const AUDIENCE: &str = "ws.client.side.broadcast.level";
@@ -306,7 +308,7 @@ impl Reader<'_> {
                 compiler.warning("ignored-parameter", message, parameter.span, REVOCATION);
             } else if name != port
                 && !PARAMETERS.contains(&name)
-                && !(websocket && [VERSIONS[1], CIPHERS[1], TEXT_TYPE, AUDIENCE].contains(&name))
+                && !(websocket && [VERSIONS[1], CIPHERS[1], TEXT_TYPE, AUDIENCE, USE_OFFSET].contains(&name))
             {
                 let message = format!("an inbound endpoint has no parameter `{name}`");
                 let names =
@@ -350,12 +352,30 @@ impl Reader<'_> {
             compiler.diagnostics.push(error);
             return None;
         };
+        let port = self.moved(port, key.span, compiler)?;
         if let Some((_, name)) = ports.iter().find(|(taken, _)| *taken == port) {
             let message = format!("the port {port} is that of the inbound endpoint `{name}`");
             compiler.error("port-in-use", message, key.span, "two cannot listen on one port");
             return None;
         }
         Some(port)
+    }
+
+    /// The port behind the offset of the server, where that counts for it. `None` after a recorded error.
+    fn moved(&self, port: u16, place: Span, compiler: &mut Compiler<'_>) -> Option<u16> {
+        let offset = compiler.services.settings.offset;
+        let by_itself = self.protocol.websocket
+            && self.text(USE_OFFSET, compiler).is_some_and(|text| text.value.eq_ignore_ascii_case("true"));
+        if !offset.inbound && !by_itself {
+            return Some(port);
+        }
+        let moved = i64::from(port).saturating_add(offset.ports);
+        let found = u16::try_from(moved).ok().filter(|port| *port > 0);
+        if found.is_none() {
+            let message = format!("{moved} is not a port (`server.offset` is part of it)");
+            compiler.error("bad-value", message, place, "expected 1 to 65535 with the offset");
+        }
+        found
     }
 
     /// `None` after a recorded error.

@@ -55,14 +55,7 @@ pub(super) fn json(
         is_xpath2: false,
     };
     if !path.contains('{') {
-        let compiled = match JsonPath::compile(&path, Dialect::Jayway) {
-            Ok(compiled) => compiled,
-            // Jayway does not mind a parenthesis too many at the end, and configurations have it.
-            Err(first) => path
-                .strip_suffix(')')
-                .and_then(|shorter| JsonPath::compile(shorter, Dialect::Jayway).ok())
-                .ok_or_else(|| error(first.message))?,
-        };
+        let compiled = JsonPath::compile(&path, Dialect::Jayway).map_err(|why| error(why.message))?;
         return Ok((source, JsonTemplate::Static(compiled)));
     }
     let mut pieces = Vec::new();

@@ -173,9 +173,10 @@ impl Expression {
                     Arc::new(XPaths { namespaces: scope.clone(), failover: settings.xpath_failover });
                 let compiled = ::expression::Expression::compile(inner, &xpaths).map_err(|error| {
                     let offset = error.span.start + start + 2..error.span.end + start + 2;
-                    let outcome = match error.well_formed {
-                        true => Outcome::Nothing,
-                        false => Outcome::Refused,
+                    let outcome = match error.found {
+                        ::expression::Found::Loading => Outcome::Refused,
+                        ::expression::Found::Evaluating => Outcome::Nothing,
+                        ::expression::Found::Faulting => Outcome::Fault,
                     };
                     ExpressionError { message: error.message, offset, outcome, is_xpath2: false }
                 })?;
@@ -316,6 +317,14 @@ impl Expression {
     /// What is suspicious about it: message, advice, and where in the source.
     pub(crate) fn warnings(&self) -> &[::expression::Warning] {
         self.synapse().map_or(&[], ::expression::Expression::warnings)
+    }
+
+    /// What is suspicious about the JSONPath of a `json-eval`.
+    pub(crate) fn json_remarks(&self) -> (&str, &[message::jsonpath::JsonPathError]) {
+        match &self.kind {
+            Kind::Json(_, JsonTemplate::Static(path)) => (path.source(), path.remarks()),
+            _ => ("", &[]),
+        }
     }
 
     /// The XPath on the message, if it is one.

@@ -478,6 +478,30 @@ impl Context {
         })
     }
 
+    /// An empty message that a mediator sends on behalf of this one: work for the same client, but neither its headers and
+    /// properties nor its fault handlers.
+    pub fn inquiry(&mut self) -> Box<Context> {
+        let mut inquiry = self.branch_without_payload();
+        inquiry.headers = Headers::new();
+        inquiry.payload = Payload::default();
+        for properties in
+            [&mut inquiry.properties, &mut inquiry.variables, &mut inquiry.client, &mut inquiry.axis2]
+        {
+            *properties = Properties::new();
+        }
+        inquiry.axis2_removed.clear();
+        inquiry.handlers.clear();
+        inquiry.attached.clear();
+        inquiry.addressing = Addressing::default();
+        inquiry.soap_action = None;
+        inquiry.said_type = None;
+        inquiry.response = false;
+        inquiry.request_headers = false;
+        inquiry.status = None;
+        inquiry.reason = None;
+        inquiry
+    }
+
     /// Whether a `call` that is not blocking was answered since the list that runs was entered.
     pub fn called_since_entry(&self) -> bool {
         self.frames.last().is_some_and(|frame| frame.calls != self.progress.calls)

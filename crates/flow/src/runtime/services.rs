@@ -85,6 +85,8 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// Longest silence on a connection in use, also before the head of the answer (`http.socket.timeout`). Default 180 s.
     pub socket_timeout: Duration,
+    /// How far ports are moved.
+    pub offset: PortOffset,
     /// How long all endpoints are suspended.
     pub suspension: Suspension,
     /// What bodies have to be before they are passed on.
@@ -173,6 +175,15 @@ pub struct Settings {
     pub sql_value: usize,
     /// Most bytes of stack for a script. Default 512 KiB.
     pub script_stack: usize,
+}
+
+/// How far a server moves its ports, so that several can run on one machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PortOffset {
+    /// By how much (`server.offset`).
+    pub ports: i64,
+    /// Those of inbound endpoints, too (`inbound.port.offset.enable`).
+    pub inbound: bool,
 }
 
 /// What holds for the suspension of all endpoints.
@@ -265,6 +276,7 @@ impl Default for Settings {
             global_timeout: Duration::from_secs(120),
             connect_timeout: Duration::from_secs(10),
             socket_timeout: Duration::from_secs(180),
+            offset: PortOffset::default(),
             suspension: Suspension::default(),
             screening: Screening::default(),
             session_timeout: Duration::from_secs(600),

@@ -247,8 +247,8 @@ fn entries(root: &Path) -> HashMap<String, String> {
     };
     let mut found =
         read("security/cipher-text.properties").map(|text| config::properties(&text)).unwrap_or_default();
-    match read("deployment.toml").map(|text| text.parse::<toml::Table>()) {
-        Some(Ok(settings)) => {
+    match read("deployment.toml").map(|text| config::deployment_tables(&text)) {
+        Some(Ok((settings, _))) => {
             let secrets = settings.get("secrets").and_then(toml::Value::as_table).into_iter().flatten();
             found.extend(
                 secrets

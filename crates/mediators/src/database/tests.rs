@@ -241,6 +241,21 @@ fn a_statement_has_the_time_that_settings_give_it() {
     );
 }
 
+/// `${env:NAME}` is of other programs: WSO2 takes it as it is.
+#[test]
+fn a_value_that_looks_filled_in_and_is_not_is_said() {
+    let whole = statement("select 1 as a", "<result name='a' column='a'/>");
+    for (user, wanted) in [("${env:DB_USER}", 1), ("sa", 0), ("a${b}", 0)] {
+        let text = format!(
+            "<dblookup><connection><pool><driver>d</driver><url>jdbc:sqlite::memory:</url><user>{user}</user><password>p</password></pool></connection>{whole}</dblookup>"
+        );
+        let tested = testing::main(&crate::registry(testing::endpoints), &text);
+        assert_eq!(tested.found.len(), wanted, "{user}: {:?}", tested.found);
+        assert_eq!(tested.reports("unresolved-value: the value is taken as it is"), wanted == 1);
+        assert_eq!(tested.run(&XML, "<a/>").property("a").as_deref(), Some("1"), "{user}");
+    }
+}
+
 /// A server looks for the database when a message comes: what is not there costs that step a fault, and nothing else.
 #[test]
 fn a_database_that_is_not_here_is_a_fault_of_the_step() {

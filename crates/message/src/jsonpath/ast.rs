@@ -77,6 +77,8 @@ pub(super) enum Function {
     Index,
     Concat,
     Append,
+    /// One that does not exist.
+    Unknown,
 }
 
 /// A condition.

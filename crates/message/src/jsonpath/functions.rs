@@ -56,6 +56,7 @@ pub(super) fn call(
             args.iter().for_each(|v| push_text(&mut out, v));
             Ok(Value::String(out))
         }
+        Function::Unknown => not_found("there is no such function"),
         Function::Append => match subject {
             Value::Array(list) => Ok(list.iter().chain(args).cloned().collect()),
             _ => not_found("append() to something that is not an array"),

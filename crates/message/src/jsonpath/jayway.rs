@@ -2,14 +2,16 @@
 //!
 //! Differences to RFC 9535 that configurations meet: `$.` may be missing, names without quotes take every
 //! character but a space, `.`, `[` and `(`, filters need brackets (`[?(…)]`), only spaces separate tokens,
-//! a list in brackets is either of names or of indexes, and functions may end a path.
+//! a list in brackets is either of names or of indexes, functions may end a path, a name or `*` may follow a bracket
+//! without a dot, and of what follows a bracket, `*` or a function, one last character is not read.
 
+use super::JsonPathError;
 use super::ast::{Bound, Call, Expr, Function, Operand, Operator, Query, Segment, Selector};
 use super::compare::Pattern;
 use super::literal::{Cursor, Parsed};
 
-/// Reads a path; `open`: with `{n}` for what is given when it is run.
-pub(super) fn parse(text: &str, open: bool) -> Parsed<Query> {
+/// Reads a path, with what is remarkable about it; `open`: with `{n}` for what is given when it is run.
+pub(super) fn parse(text: &str, open: bool) -> Parsed<(Query, Vec<JsonPathError>)> {
     // Spans stay those of the text as it is given.
     let end = text.trim_end().len();
     let mut c = Cursor::new(text.get(..end).unwrap_or(text));
@@ -22,19 +24,26 @@ pub(super) fn parse(text: &str, open: bool) -> Parsed<Query> {
     }
     c.text = c.text.strip_suffix('.').unwrap_or(c.text);
     if c.at_end() {
-        return if dots == 1 { Ok(Query::new(true, Vec::new())) } else { c.error("the path is empty") };
+        return if dots == 1 {
+            Ok((Query::new(true, Vec::new()), Vec::new()))
+        } else {
+            c.error("the path is empty")
+        };
     }
     let mut segments = Vec::new();
     if matches!(c.peek(), b'$' | b'@') {
         c.at += 1;
-    } else if !matches!(c.peek(), b'.' | b'[') {
+    } else if c.peek() == b'.' {
+        // `$.` goes before what does not begin with `$`, so that a dot at the beginning is the second one.
+        descendants(&mut c, Place::Top, &mut segments)?;
+    } else if c.peek() != b'[' {
         name_or_function(&mut c, Place::Top, &mut segments)?;
     }
     read_segments(&mut c, Place::Top, &mut segments)?;
     if !c.at_end() {
         return c.error(format!("expected . or [{}", c.found()));
     }
-    Ok(finish(true, segments))
+    Ok((finish(true, segments), c.remarks))
 }
 
 /// Where a path stands: what ends a name depends on it.
@@ -43,6 +52,30 @@ enum Place {
     Top,
     Filter,
     Argument,
+}
+
+impl Place {
+    /// Whether `b`, before `next`, ends a name.
+    fn ends_name(self, b: u8, next: u8) -> bool {
+        match b {
+            b' ' | b'.' | b'[' | b'(' => true,
+            b')' | b'<' | b'>' | b'=' | b'~' | b'!' => self != Place::Top,
+            b'&' | b'|' => self == Place::Filter && next == b,
+            b',' => self == Place::Argument,
+            _ => false,
+        }
+    }
+
+    /// Whether one character is left of the path.
+    fn is_last(self, c: &Cursor<'_>) -> bool {
+        let mut rest = c.rest().chars();
+        rest.next();
+        match rest.as_str().as_bytes() {
+            [] => true,
+            [b'.' | b'[' | b'(', ..] => false,
+            [b, next @ ..] => self != Place::Top && self.ends_name(*b, next.first().copied().unwrap_or(0)),
+        }
+    }
 }
 
 /// Settles what depends on the position in the path: lists of names are merged into one object at its end, and
@@ -67,25 +100,12 @@ fn finish(absolute: bool, mut segments: Vec<Segment>) -> Query {
 fn read_segments(c: &mut Cursor<'_>, place: Place, out: &mut Vec<Segment>) -> Parsed<()> {
     loop {
         match c.peek() {
+            b'[' | b'(' if !out.is_empty() && place == Place::Top && place.is_last(c) => ignore_last(c),
             b'[' => out.push(Segment::Child(bracketed(c)?)),
             b'.' => {
                 c.at += 1;
-                if c.take(".") {
-                    match c.peek() {
-                        b'[' => out.push(Segment::Descendant(bracketed(c)?)),
-                        b'*' => {
-                            c.at += 1;
-                            out.push(Segment::Descendant(vec![Selector::Wildcard]));
-                        }
-                        _ => {
-                            let mut found = Vec::with_capacity(1);
-                            name_or_function(c, place, &mut found)?;
-                            match found.pop() {
-                                Some(Segment::Child(selectors)) => out.push(Segment::Descendant(selectors)),
-                                _ => return c.error("a function cannot follow .."),
-                            }
-                        }
-                    }
+                if c.peek() == b'.' {
+                    descendants(c, place, out)?;
                 } else if c.take("*") {
                     out.push(Segment::Child(vec![Selector::Wildcard]));
                 } else if c.peek() != b'[' {
@@ -93,9 +113,48 @@ fn read_segments(c: &mut Cursor<'_>, place: Place, out: &mut Vec<Segment>) -> Pa
                     name_or_function(c, place, out)?;
                 }
             }
+            // `[0]name` is `[0].name`.
+            b if !out.is_empty() && !c.at_end() && !place.ends_name(b, c.peek_at(1)) => {
+                if place.is_last(c) {
+                    ignore_last(c);
+                } else if c.take("*") {
+                    out.push(Segment::Child(vec![Selector::Wildcard]));
+                } else {
+                    name_or_function(c, place, out)?;
+                }
+            }
             _ => return Ok(()),
         }
     }
+}
+
+/// Goes over the last character of a path, which Jayway does not read behind a bracket, `*` or a function.
+fn ignore_last(c: &mut Cursor<'_>) {
+    let start = c.at;
+    c.next_char();
+    let message = "this last character is not read".to_owned();
+    c.remarks.push(JsonPathError { message, span: start..c.at });
+}
+
+/// What follows `..`, from its second dot on.
+fn descendants(c: &mut Cursor<'_>, place: Place, out: &mut Vec<Segment>) -> Parsed<()> {
+    c.at += 1;
+    match c.peek() {
+        b'[' => out.push(Segment::Descendant(bracketed(c)?)),
+        b'*' => {
+            c.at += 1;
+            out.push(Segment::Descendant(vec![Selector::Wildcard]));
+        }
+        _ => {
+            let mut found = Vec::with_capacity(1);
+            name_or_function(c, place, &mut found)?;
+            match found.pop() {
+                Some(Segment::Child(selectors)) => out.push(Segment::Descendant(selectors)),
+                _ => return c.error("a function cannot follow .."),
+            }
+        }
+    }
+    Ok(())
 }
 
 fn name_or_function(c: &mut Cursor<'_>, place: Place, out: &mut Vec<Segment>) -> Parsed<()> {
@@ -106,16 +165,7 @@ fn name_or_function(c: &mut Cursor<'_>, place: Place, out: &mut Vec<Segment>) ->
         return Ok(());
     }
     while !c.at_end() {
-        let b = c.peek();
-        let ends = match b {
-            b' ' | b'.' | b'[' | b'(' => true,
-            b')' | b'<' | b'>' | b'=' | b'~' | b'!' => place != Place::Top,
-            b'&' => place == Place::Filter && c.peek_at(1) == b'&',
-            b'|' => place == Place::Filter && c.peek_at(1) == b'|',
-            b',' => place == Place::Argument,
-            _ => false,
-        };
-        if ends {
+        if place.ends_name(c.peek(), c.peek_at(1)) {
             break;
         }
         c.at += 1;
@@ -132,7 +182,11 @@ fn name_or_function(c: &mut Cursor<'_>, place: Place, out: &mut Vec<Segment>) ->
         return Ok(());
     }
     let Some(function) = Function::by_name(name) else {
-        return c.error_from(start, format!("there is no function {name}"));
+        let message = format!("there is no function {name}: the path selects nothing");
+        c.remarks.push(JsonPathError { message, span: start..c.at });
+        skip_arguments(c)?;
+        out.push(Segment::Function(Call { function: Function::Unknown, args: Vec::new(), gathers: false }));
+        return Ok(());
     };
     c.at += 1;
     let mut args = Vec::new();
@@ -147,6 +201,21 @@ fn name_or_function(c: &mut Cursor<'_>, place: Place, out: &mut Vec<Segment>) ->
     })?;
     out.push(Segment::Function(Call { function, args, gathers: false }));
     Ok(())
+}
+
+/// The arguments of a function that does not exist: that is found when the path is run.
+fn skip_arguments(c: &mut Cursor<'_>) -> Parsed<()> {
+    let start = c.at;
+    let mut open = 0_usize;
+    while let Some(next) = c.next_char() {
+        match next {
+            '(' => open += 1,
+            ')' if open == 1 => return Ok(()),
+            ')' => open -= 1,
+            _ => {}
+        }
+    }
+    c.error_from(start, "the arguments of the function are not closed")
 }
 
 /// A path that begins with `$` or `@`.

@@ -11,12 +11,14 @@ pub(super) struct Cursor<'a> {
     pub at: usize,
     /// Whether `{n}` stands for what is given when the path is run.
     pub open: bool,
+    /// What is read but hardly does what was meant.
+    pub remarks: Vec<JsonPathError>,
     depth: usize,
 }
 
 impl<'a> Cursor<'a> {
     pub fn new(text: &'a str) -> Cursor<'a> {
-        Cursor { text, at: 0, open: false, depth: 0 }
+        Cursor { text, at: 0, open: false, remarks: Vec::new(), depth: 0 }
     }
 
     /// The next byte, 0 at the end (a NUL in a path is an error everywhere outside of quotes).

@@ -188,6 +188,7 @@ pub struct JsonPath {
     source: String,
     dialect: Dialect,
     query: ast::Query,
+    remarks: Vec<JsonPathError>,
 }
 
 impl JsonPath {
@@ -198,11 +199,11 @@ impl JsonPath {
             let message = format!("the path is longer than {MAX_LENGTH} bytes");
             return Err(JsonPathError { message, span: 0..text.len() });
         }
-        let query = match dialect {
+        let (query, remarks) = match dialect {
             Dialect::Jayway => jayway::parse(text, false)?,
-            Dialect::Rfc9535 => rfc9535::parse(text)?,
+            Dialect::Rfc9535 => (rfc9535::parse(text)?, Vec::new()),
         };
-        Ok(JsonPath { source: text.to_owned(), dialect, query })
+        Ok(JsonPath { source: text.to_owned(), dialect, query, remarks })
     }
 
     /// Compiles `text` in the Jayway dialect with places that are filled when the path is run
@@ -213,13 +214,18 @@ impl JsonPath {
             let message = format!("the path is longer than {MAX_LENGTH} bytes");
             return Err(JsonPathError { message, span: 0..text.len() });
         }
-        let query = jayway::parse(text, true)?;
-        Ok(JsonPath { source: text.to_owned(), dialect: Dialect::Jayway, query })
+        let (query, remarks) = jayway::parse(text, true)?;
+        Ok(JsonPath { source: text.to_owned(), dialect: Dialect::Jayway, query, remarks })
     }
 
     /// The text it was compiled from.
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// What it is read in spite of, though it hardly does what was meant.
+    pub fn remarks(&self) -> &[JsonPathError] {
+        &self.remarks
     }
 
     /// The language it was compiled as.

@@ -78,6 +78,31 @@ fn json_eval() {
         ("$.concat($.store.bicycle.color, \"-\", $.limit)", Some("red-10")),
         ("$.sum($.nums, 4)", Some("10.0")),
         ("$.cats.sum()", None),
+        // What follows a bracket, `*` or a function needs no dot.
+        ("$.store.book[0]title", Some("Sayings")),
+        ("$.store['bicycle']color", Some("red")),
+        ("$.store.book[?(@.isbn)]title", Some(r#"["Rings"]"#)),
+        ("$.store.book[0]length()", Some("4")),
+        ("$.store.*color", Some(r#"["red"]"#)),
+        ("$.store[*][0]*.title", Some("[]")),
+        ("$[*]book[?(@['price']title == 1)].title", Some("[]")),
+        // One last character there is not read.
+        ("$.nums[0]]", Some("3")),
+        ("$.nums[0])", Some("3")),
+        ("$.nums[0];", Some("3")),
+        ("$.nums[0]x", Some("3")),
+        ("$.nums[0]é", Some("3")),
+        ("$.nums[0]*", Some("3")),
+        ("$.nums[", Some("[3,1,2]")),
+        ("$.store.book[?(@.tags[0]*)].title", Some(r#"["Sword"]"#)),
+        ("$.store.book[?(@.tags[0]x == 'war')].title", Some(r#"["Sword"]"#)),
+        ("$.nums.length())", Some("3")),
+        // `$.` goes before a path without it, also where that begins with a dot.
+        (".color", Some(r#"["red"]"#)),
+        (".limit", Some("[10]")),
+        // A function that does not exist is found when the path is run.
+        ("$.limit.nope()", None),
+        ("$.limit.nope($.nums, (1))", None),
     ] {
         let compiled = JsonPath::compile(path, Dialect::Jayway).unwrap_or_else(|e| panic!("{path}: {e}"));
         assert_eq!(compiled.json_eval_text(&root).unwrap().as_deref(), expected, "{path}");
@@ -169,11 +194,29 @@ fn standard() {
 }
 
 #[test]
+fn remarks() {
+    for (path, spans) in [
+        ("$.a[0]", vec![]),
+        ("$.a[0]name", vec![]),
+        ("$.a[0]]", vec![6..7]),
+        ("$.a.nope()", vec![4..8]),
+        ("$.a.nope())", vec![4..8, 10..11]),
+    ] {
+        let compiled = JsonPath::compile(path, Dialect::Jayway).unwrap_or_else(|e| panic!("{path}: {e}"));
+        let found: Vec<_> = compiled.remarks().iter().map(|remark| remark.span.clone()).collect();
+        assert_eq!(found, spans, "{path}");
+    }
+}
+
+#[test]
 fn errors() {
     for (path, dialect, span) in [
         ("$.a b", Dialect::Jayway, 3..4),
         ("$.a[?(@.b ==)]", Dialect::Jayway, 12..13),
-        ("$.a.nope()", Dialect::Jayway, 4..8),
+        ("$.a.nope(", Dialect::Jayway, 8..9),
+        ("$a", Dialect::Jayway, 1..2),
+        ("$$", Dialect::Jayway, 1..2),
+        ("$.a[0] b", Dialect::Jayway, 6..7),
         ("$..", Dialect::Jayway, 1..2),
         ("", Dialect::Jayway, 0..0),
         ("$.a[?(@.b =~ /(/)]", Dialect::Jayway, 13..16),

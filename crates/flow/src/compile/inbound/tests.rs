@@ -503,3 +503,38 @@ fn one_port_has_one_endpoint() {
         plan.inbound_endpoints().iter().map(|endpoint| (endpoint.name.as_str(), endpoint.port)).collect();
     assert_eq!(ports, [("A", Some(8285)), ("C", Some(8286))]);
 }
+
+#[test]
+fn the_offset_of_the_server_moves_ports_where_that_is_switched_on() {
+    let http = parameter("inbound.http.port", "8285");
+    let ws = parameter("inbound.ws.port", "9091");
+    let moves = parameter("ws.use.port.offset", "true");
+    let ports = |offset: i64, inbound: bool, inside: &str| {
+        let registry = testing::registry(Vec::new());
+        let text = format!(
+            "<definitions xmlns='{}'><inboundEndpoint name='I' sequence='S' {inside}</parameters></inboundEndpoint><sequence name='S'/></definitions>",
+            config::SYNAPSE
+        );
+        let tested = testing::configuration_with(&registry, &text, |services| {
+            services.settings.offset = crate::PortOffset { ports: offset, inbound };
+        });
+        let port = tested.bus.plan().inbound_endpoints().iter().find_map(|endpoint| endpoint.port);
+        (port, tested.reports("is not a port"))
+    };
+    let http = format!("protocol='http'><parameters>{http}");
+    let (ws, moving) =
+        (format!("protocol='ws'><parameters>{ws}"), format!("protocol='ws'><parameters>{ws}{moves}"));
+    for (offset, inbound, inside, wanted) in [
+        (10, false, &http, (Some(8285), false)),
+        (10, true, &http, (Some(8295), false)),
+        (0, true, &http, (Some(8285), false)),
+        (10, false, &ws, (Some(9091), false)),
+        (10, true, &ws, (Some(9101), false)),
+        (10, false, &moving, (Some(9101), false)),
+        (60_000, true, &http, (None, true)),
+        (-8285, true, &http, (None, true)),
+        (i64::MIN, true, &http, (None, true)),
+    ] {
+        assert_eq!(ports(offset, inbound, inside), wanted, "{offset} {inbound} {inside}");
+    }
+}
