@@ -396,3 +396,70 @@ fn unescaped_text_of_typed_templates() {
     sheet.transform_to(&doc, Document::ROOT, &[], &RunOptions::default(), &mut bytes).unwrap();
     assert_eq!(String::from_utf8(bytes).unwrap(), "<o>&lt;</o>");
 }
+
+#[test]
+fn function_items() {
+    let with = |body: &str| {
+        format!(
+            "<xsl:function name='f:n' as='xs:integer'><xsl:param name='s' as='xs:string'/><xsl:sequence select='string-length($s)'/></xsl:function>\
+             <xsl:function name='f:any'><xsl:param name='s'/><xsl:sequence select='$s'/></xsl:function><xsl:template match='/r'>{body}</xsl:template>"
+        )
+    };
+    let value = |select: &str| with(&format!("<xsl:value-of select='{select}'/>"));
+    sheets::check_with(
+        run,
+        &[
+            // Their types: of parameters contravariant, of results covariant.
+            (
+                &value(
+                    "f:n#1 instance of function(xs:string) as xs:integer, f:n#1 instance of function(item()) as xs:integer, f:n#1 instance of function(xs:string) as xs:date, f:n#1 instance of function(xs:NCName) as xs:decimal",
+                ),
+                "true false false true",
+            ),
+            (
+                &value(
+                    "f:any#1 instance of function(xs:string) as item()*, f:any#1 instance of function(item()*) as item()*, f:any#1 instance of function(item()*) as item()",
+                ),
+                "true true false",
+            ),
+            (
+                &value(
+                    "upper-case#1 instance of function(xs:string?) as xs:string, upper-case#1 instance of function(xs:integer) as xs:string, substring#2 instance of function(xs:string?, xs:double) as xs:string, substring#3 instance of function(xs:string?, xs:double) as xs:string",
+                ),
+                "true false true false",
+            ),
+            // What belongs to the place of a call is not for them.
+            (
+                &with(
+                    "<xsl:variable name='g' select='current-group#0'/><xsl:for-each-group select='1 to 4' group-by='. mod 2'><xsl:value-of select='sum($g())'/></xsl:for-each-group>",
+                ),
+                "!XTDE1061",
+            ),
+            (
+                &with(
+                    "<xsl:for-each-group select='1 to 4' group-by='. mod 2'><xsl:variable name='g' select='current-grouping-key#0'/><xsl:value-of select='$g()'/></xsl:for-each-group>",
+                ),
+                "!XTDE1071",
+            ),
+            (
+                &with(
+                    "<xsl:for-each-group select='1 to 4' group-by='. mod 2'><xsl:variable name='g' select='function() { current-group() }'/><xsl:value-of select='sum($g())'/>;</xsl:for-each-group>",
+                ),
+                "4;6;",
+            ),
+            (
+                &with(
+                    "<xsl:analyze-string select='\"ab\"' regex='(a)(b)'><xsl:matching-substring>[<xsl:value-of select='regex-group#1(2), regex-group(2)'/>]</xsl:matching-substring></xsl:analyze-string>",
+                ),
+                "[ b]",
+            ),
+            // Names as strings: with the prefixes where they are called.
+            (
+                &with(
+                    "<xsl:variable name='p' select='system-property#1'/><xsl:value-of select='$p(\"xsl:version\")'/>",
+                ),
+                "3.0",
+            ),
+        ],
+    );
+}

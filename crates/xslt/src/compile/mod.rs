@@ -132,6 +132,8 @@ struct Compiler<'a> {
     functions: HashMap<Name, u32>,
     /// `xsl:function`s by name and number of arguments.
     version2_functions: functions::Version2Functions,
+    /// The types of their parameters and results, by slot.
+    function_types: HashMap<u32, xpath::FunctionTypes>,
     /// `xsl:character-map`s: the maps that each uses, and its own characters.
     character_maps: HashMap<Name, character_maps::CharacterMap>,
     /// By the name of an `xsl:output`: the maps that it uses, and its place.
@@ -211,6 +213,7 @@ pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Com
         sets: HashMap::new(),
         functions: HashMap::new(),
         version2_functions: HashMap::new(),
+        function_types: HashMap::new(),
         character_maps: HashMap::new(),
         used_maps: HashMap::new(),
         calls: Vec::new(),
@@ -607,6 +610,7 @@ impl Compiler<'_> {
             globals: &self.globals,
             functions: &self.functions,
             version2_functions: &self.version2_functions,
+            types: &self.function_types,
             version2: self.plan.version2,
             symbols: &self.symbols,
             variables: true,
