@@ -65,6 +65,7 @@ impl Compiler<'_> {
             self.at(last);
             self.plan.initial_mode = self.default_mode(last.module.root);
         }
+        self.check_accumulators();
         self.check_cycles(&references);
         self.check_sets();
         self.resolve_character_maps();
