@@ -102,9 +102,9 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Hides from the element just started the namespaces that it inherits and does not declare itself; the default
+    /// Hides from the element just started the namespaces that it inherits and does not have itself, by `own` prefixes; the default
     /// namespace, too. Call it after the element got its attributes.
-    pub fn hide_inherited(&mut self) {
+    pub fn hide_inherited(&mut self, own: &dyn Fn(&str) -> bool) {
         let n = self.current();
         let Some(parent) = self.doc.parent(n).filter(|_| self.in_tag) else { return };
         let node = *self.doc.node(n);
@@ -112,7 +112,7 @@ impl<'a> Builder<'a> {
             let declared = self.doc.declarations(n).any(|d| d.prefix == prefix);
             let used = node.prefix == prefix
                 || prefix != NO_PREFIX && self.doc.attributes(n).any(|a| self.doc.node(a).prefix == prefix);
-            if uri != NO_URI && !declared && !used {
+            if uri != NO_URI && !declared && !used && !own(self.doc.names.prefix_str(prefix)) {
                 self.doc.declare(n, prefix, NO_URI);
             }
         }

@@ -146,6 +146,7 @@ fn functions_as_values() {
         xs:NMTOKENS#1('a b') ==> string:a string:b
         function-lookup(xs:QName('xs:NMTOKENS'), 1)('a b') ==> string:a string:b
         format-number(1e308, '0%') ==> string:Infinity%
+        string-length(format-number(1, '0e' || string-join((1 to 70000) ! '0'))) ==> integer:70002
         xs:date('0000-02-29') + xs:dayTimeDuration('P1D') ==> date:0000-03-01
         xs:date('0001-01-01') - xs:dayTimeDuration('P1D') ==> date:0000-12-31
         year-from-date(xs:date('-0000-01-01')) ==> integer:0

@@ -642,6 +642,10 @@ fn static_variables_of_modules() {
             "<xsl:import href='p1'/><xsl:variable name='p' static='yes' select='5'/><xsl:variable name='v' select='1'/>",
             "!XTSE3450",
         ),
+        (
+            "<xsl:import href='p1'/><xsl:param name='p' static='yes' select='1'/><xsl:variable name='v' select='1'/>",
+            "!XTSE3450",
+        ),
         ("<xsl:import href='p1'/><xsl:import href='p2'/><xsl:variable name='v' select='1'/>", "!XTSE3450"),
         ("<xsl:import href='circle'/><xsl:variable name='v' select='1'/>", "!XTSE0210"),
         ("<xsl:import href='none'/><xsl:variable name='v' select='1'/>", "!no none"),
@@ -660,4 +664,13 @@ fn static_variables_of_modules() {
             None => assert_eq!(found, expected, "{body}"),
         }
     }
+}
+
+/// More digits than the formatting of the standard library takes.
+#[test]
+fn many_digits() {
+    check(&[(
+        "<xsl:variable name='n'><xsl:number value='7' format=\"{string-join((1 to 70000) ! '0')}1\"/></xsl:variable><xsl:value-of select='string-length($n)'/>",
+        "70001",
+    )]);
 }

@@ -267,7 +267,7 @@ impl Part {
             if exponent < 0 {
                 out.push(by.minus_sign);
             }
-            for c in format!("{:0width$}", exponent.unsigned_abs(), width = self.min_exponent).bytes() {
+            for c in super::padded(exponent.unsigned_abs(), self.min_exponent).bytes() {
                 push(out, c - b'0');
             }
         }

@@ -438,7 +438,7 @@ fn zone(
 }
 
 fn number_to(out: &mut String, value: u16, width: usize, zero: char) {
-    for c in format!("{value:0width$}").chars() {
+    for c in super::padded(u64::from(value), width).chars() {
         out.push(char::from_u32(u32::from(zero) + u32::from(c) - 48).unwrap_or('?'));
     }
 }

@@ -14,6 +14,7 @@ pub(crate) struct StaticVariable {
     pub namespace: String,
     pub local: String,
     pub value: Value,
+    is_param: bool,
     /// The level of its module: see [`Preparation::levels`].
     level: u32,
 }
@@ -227,18 +228,19 @@ fn declare(
         let cx = Context::without_document(&names);
         value = ty.convert(value, &cx).map_err(|e| format!("XTTE0570: ${name}: {}", e.message))?;
     }
+    let is_param = doc.local(node) == "param";
     let level = preparation.levels.last().copied().unwrap_or_default();
     match variables.iter().find(|earlier| earlier.namespace == uri && earlier.local == local) {
         None => {
             let (namespace, local) = (uri.to_owned(), local.to_owned());
-            variables.push(StaticVariable { namespace, local, value, level });
+            variables.push(StaticVariable { namespace, local, value, is_param, level });
             Ok(())
         }
         // What was declared earlier in the module itself or in one that imports it has at least the precedence of this one.
         Some(earlier) if preparation.levels.contains(&earlier.level) => Ok(()),
-        Some(earlier) if earlier.value == value => Ok(()),
+        Some(earlier) if earlier.value == value && earlier.is_param == is_param => Ok(()),
         Some(_) => {
-            Err(format!("XTSE3450: the static variable ${name} has another value in an imported module"))
+            Err(format!("XTSE3450: the static variable ${name} is declared otherwise in an imported module"))
         }
     }
 }

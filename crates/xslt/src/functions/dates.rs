@@ -604,7 +604,12 @@ fn format_date(m: &Moment, pattern: &str) -> String {
         }
         let width = chars[at..].iter().take_while(|x| **x == c).count();
         at += width;
-        let number = |out: &mut String, value: i64| out.push_str(&format!("{value:0width$}"));
+        let number = |out: &mut String, value: i64| {
+            if value < 0 {
+                out.push('-');
+            }
+            out.push_str(&xpath::format::padded(value.unsigned_abs(), width));
+        };
         let hour = i64::from(m.hour);
         match c {
             'G' => out.push_str(if m.year < 0 { "BC" } else { "AD" }),

@@ -194,7 +194,11 @@ impl<'o> Fast<'o> {
         self.tag = self.out.len();
         self.tag_end = self.tag + literal.open.len();
         self.tag_scope = self.scope;
-        let hides = self.is_to_hide(open);
+        // (One that has a default namespace of its own keeps or declares it.)
+        let binds = |bindings: &[crate::model::Declaration]| {
+            bindings.iter().any(|(prefix, uri)| prefix.is_empty() && !uri.is_empty())
+        };
+        let hides = self.is_to_hide(open) && !literal.bindings.as_deref().is_some_and(binds);
         if hides {
             self.scope = self.with(self.scope, "", "");
         }
@@ -213,10 +217,7 @@ impl<'o> Fast<'o> {
                 self.declare_literal(literal);
             }
         }
-        let binds = |bindings: &[crate::model::Declaration]| {
-            bindings.iter().any(|(prefix, uri)| prefix.is_empty() && !uri.is_empty())
-        };
-        if hides && !literal.bindings.as_deref().is_some_and(binds) {
+        if hides {
             push_declaration(self.out, "", "");
         }
         self.out.extend_from_slice(&literal.fixed);

@@ -295,7 +295,7 @@ impl<'e> Engine<'e> {
                 *found.ok_or_else(|| self.fail(Place::default(), message()))?
             }
         };
-        if let Some(mode) = self.plan.modes.get(mode) {
+        if let (Some(mode), None) = (self.plan.modes.get(mode), self.options.initial_template) {
             self.limit_accumulators(&mode.accumulators);
         }
         let node = if self.options.no_input { Node::ABSENT } else { Node::new(node) };

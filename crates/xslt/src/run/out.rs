@@ -459,7 +459,7 @@ impl<'o> Out<'o> {
             }
             _ => {}
         }
-        self.hide_inherited();
+        self.hide_inherited(|_, prefix| literal.namespaces.iter().any(|(own, _)| **own == *prefix));
         true
     }
 
@@ -484,15 +484,17 @@ impl<'o> Out<'o> {
         }
     }
 
-    /// Hides the namespaces of the parent from the element whose start tag was just written, if the parent is isolated.
+    /// Hides the namespaces of the parent from the element whose start tag was just written, if the parent is isolated. `own`: the
+    /// prefixes of its own namespaces.
     #[inline]
-    fn hide_inherited(&mut self) {
+    fn hide_inherited(&mut self, own: impl Fn(&Tag, &str) -> bool) {
         if let Some(depth) = self.isolated.last()
             && *depth + 1 == self.depth()
         {
+            let own = |prefix: &str| own(&self.tag, prefix);
             match &mut self.sink {
-                Sink::Tree(builder) | Sink::Items { builder, .. } => builder.hide_inherited(),
-                Sink::Bytes(serializer) => serializer.namespace("", ""),
+                Sink::Tree(builder) | Sink::Items { builder, .. } => builder.hide_inherited(&own),
+                Sink::Bytes(serializer) if !own("") => serializer.namespace("", ""),
                 _ => {}
             }
         }
@@ -649,7 +651,7 @@ impl<'o> Out<'o> {
             }
             _ => {}
         }
-        self.hide_inherited();
+        self.hide_inherited(|tag, prefix| tag.namespaces.iter().any(|(own, _)| tag.get(*own) == prefix));
     }
 
     /// Whether a processing instruction with these data cannot be written.
