@@ -1,7 +1,7 @@
 //! Building a tree in document order: the fast way to make result tree fragments and envelopes.
 
 use crate::fixup::StartTag;
-use crate::names::{NO_URI, NameId, XML_PREFIX};
+use crate::names::{NO_PREFIX, NO_URI, NameId, XML_PREFIX};
 use crate::tree::{DETACHED, NIL, Node, NodeKind, SIDE, Tag};
 use crate::{Document, NodeId};
 
@@ -88,8 +88,32 @@ impl<'a> Builder<'a> {
             let n = self.current();
             let (prefix_id, uri_id) = (self.doc.names.prefix(prefix), self.doc.names.uri(uri));
             // A namespace in scope is not declared again: a result tree would repeat it on every element.
-            if self.doc.binding(n, prefix_id) != Some(uri_id) {
+            if uri.is_empty() && !prefix.is_empty() {
+                // What the original did not inherit.
+                if self.doc.binding(n, prefix_id).is_some_and(|bound| bound != NO_URI)
+                    && !self.doc.declarations(n).any(|d| d.prefix == prefix_id)
+                    && self.doc.node(n).prefix != prefix_id
+                {
+                    self.doc.declare(n, prefix_id, NO_URI);
+                }
+            } else if self.doc.binding(n, prefix_id) != Some(uri_id) {
                 Tag { doc: self.doc, element: n, number: 0 }.add_namespace(prefix, uri);
+            }
+        }
+    }
+
+    /// Hides from the element just started the namespaces that it inherits and does not have itself, by `own` prefixes; the default
+    /// namespace, too. Call it after the element got its attributes.
+    pub fn hide_inherited(&mut self, own: &dyn Fn(&str) -> bool) {
+        let n = self.current();
+        let Some(parent) = self.doc.parent(n).filter(|_| self.in_tag) else { return };
+        let node = *self.doc.node(n);
+        for (prefix, uri) in self.doc.scope(parent) {
+            let declared = self.doc.declarations(n).any(|d| d.prefix == prefix);
+            let used = node.prefix == prefix
+                || prefix != NO_PREFIX && self.doc.attributes(n).any(|a| self.doc.node(a).prefix == prefix);
+            if uri != NO_URI && !declared && !used && !own(self.doc.names.prefix_str(prefix)) {
+                self.doc.declare(n, prefix, NO_URI);
             }
         }
     }

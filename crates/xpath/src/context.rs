@@ -156,6 +156,9 @@ pub struct Context<'a> {
     pub size: usize,
     /// The variables by slot ([`ExtensionName::slot`]); the host provides others.
     pub locals: &'a [Value],
+    /// An extension function is called through a reference to it (`current-group#0`): what belongs to the place of the call, beyond the
+    /// context item, is not for it.
+    pub referred: bool,
     /// Variables and functions.
     pub host: &'a dyn Host,
     /// The names of a shared [`NamePool`](crate::NamePool) resolved for `doc`, if the expressions were compiled with one.
@@ -170,7 +173,17 @@ impl<'a> Context<'a> {
 
     /// A node of `doc`, position 1 of 1, no host.
     pub fn at(doc: &'a Document, node: Node) -> Context<'a> {
-        Context { doc, node, item: None, position: 1, size: 1, locals: &[], host: &(), names: None }
+        Context {
+            doc,
+            node,
+            item: None,
+            position: 1,
+            size: 1,
+            locals: &[],
+            referred: false,
+            host: &(),
+            names: None,
+        }
     }
 
     /// For expressions that read no document (see [`Expression::needs`](crate::Expression::needs)): an empty one.

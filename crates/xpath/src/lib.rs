@@ -47,8 +47,8 @@ pub use error::{NotStreamable, Raised, Span, XPathError};
 pub use expression::{Expression, Needs};
 pub use items::{Array, FunctionItem, MAX_ITEM_NESTING, Map, TooDeep};
 pub use options::{
-    CompileOptions, Function, FunctionInfo, FunctionLibrary, NamePool, NamespaceResolver, VariableInfo,
-    Version,
+    CompileOptions, Function, FunctionInfo, FunctionLibrary, FunctionTypes, NamePool, NamespaceResolver,
+    VariableInfo, Version,
 };
 pub use parser::{MAX_DEPTH, MAX_SOURCE, parse};
 pub use parser2::parse_sequence_type;

@@ -151,11 +151,26 @@ pub trait FunctionLibrary {
         Function::Unknown
     }
 
+    /// The types of the parameters and of the result of an extension function, for references to it; `None`: they are not known.
+    fn types(&self, uri: Option<&str>, local: &str, arity: usize) -> Option<FunctionTypes> {
+        let _ = (uri, local, arity);
+        None
+    }
+
     /// The variable `$prefix:local`; `None` is a compile error.
     fn variable(&self, prefix: &str, uri: Option<&str>, local: &str) -> Option<VariableInfo> {
         let _ = (prefix, uri, local);
         None
     }
+}
+
+/// The declared types of a function; `None`: any.
+#[derive(Debug, Clone)]
+pub struct FunctionTypes {
+    /// Those of its parameters.
+    pub params: Vec<Option<crate::SeqType>>,
+    /// That of its result.
+    pub result: Option<crate::SeqType>,
 }
 
 /// The core functions only, no variables.

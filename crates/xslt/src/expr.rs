@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use xml::{Document, NodeId, NodeKind};
 use xpath::ast::{self, Axis, ExprKind, NodeTest, Start};
 use xpath::{
-    CompileOptions, Expression, Function, FunctionInfo, FunctionLibrary, NamePool, NamespaceResolver,
-    VariableInfo, Version,
+    CompileOptions, Expression, Function, FunctionInfo, FunctionLibrary, FunctionTypes, NamePool,
+    NamespaceResolver, VariableInfo, Version,
 };
 
 /// A compiled expression.
@@ -175,6 +175,8 @@ impl Calls {
     fn of(tree: &ast::Expr) -> Calls {
         let mut calls = Calls::default();
         tree.walk(&mut |e| {
+            // A function item takes names as strings, too.
+            calls.names |= matches!(e.kind, ExprKind::Apply(..));
             let (ExprKind::Call(name, _) | ExprKind::NamedFunction(name, _)) = &e.kind else { return };
             match name.local.as_str() {
                 "key" | "format-number" | "system-property" | "element-available" | "function-available"
@@ -271,6 +273,8 @@ pub(crate) struct Library<'a> {
     pub functions: &'a HashMap<Name, u32>,
     /// The version is 2.0 or later.
     pub version2_functions: &'a HashMap<(Name, usize), u32>,
+    /// Their types, by slot.
+    pub types: &'a HashMap<u32, FunctionTypes>,
     /// In a processor of XSLT 2.0.
     pub version2: bool,
     pub symbols: &'a Names,
@@ -287,6 +291,11 @@ pub(crate) struct Library<'a> {
 }
 
 impl FunctionLibrary for Library<'_> {
+    fn types(&self, uri: Option<&str>, local: &str, arity: usize) -> Option<FunctionTypes> {
+        let name = self.symbols.find(uri?, local)?;
+        self.types.get(self.version2_functions.get(&(name, arity))?).cloned()
+    }
+
     fn function(&self, _prefix: &str, uri: Option<&str>, local: &str, arity: usize) -> Function {
         // XSLT functions are in the namespace of functions.
         let namespace = uri.filter(|uri| !(self.version2 && *uri == FUNCTIONS)).unwrap_or("");

@@ -550,7 +550,11 @@ impl Identity {
         let inner = match op {
             Op::Copy { sets, body } if sets.is_empty() => body,
             Op::Version2(version2) => match &**version2 {
-                Version2::Copy { select: None, sets, body, namespaces: true } if sets.is_empty() => body,
+                Version2::Copy { select: None, sets, body, namespaces: true, inherits: true }
+                    if sets.is_empty() =>
+                {
+                    body
+                }
                 _ => return None,
             },
             _ => return None,

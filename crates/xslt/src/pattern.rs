@@ -523,6 +523,8 @@ pub(crate) struct Rules {
     pub place: crate::model::Place,
     /// A multiple match is an error.
     pub one_match: bool,
+    /// The accumulators of the source document if the transformation begins in this mode.
+    pub accumulators: crate::version3::Applicable,
     /// Lists of rules, best first, by kind and name.
     lists: Vec<Box<[u32]>>,
     /// Index into `lists` by name; names beyond the end have the list for any name.

@@ -26,8 +26,10 @@ pub(crate) enum Version2 {
     Namespace { name: Avt, content: Content },
     /// `xsl:copy-of`.
     CopyOf { select: Expr, namespaces: bool },
-    /// `xsl:copy`.
-    Copy { select: Option<Expr>, sets: Box<[usize]>, body: Body, namespaces: bool },
+    /// `xsl:copy`; `inherits`: its children inherit its namespaces.
+    Copy { select: Option<Expr>, sets: Box<[usize]>, body: Body, namespaces: bool, inherits: bool },
+    /// `inherit-namespaces="no"` of the element just started.
+    Isolate,
     /// `xsl:for-each-group`.
     ForEachGroup(Box<ForEachGroup>),
     /// `xsl:analyze-string`.

@@ -25,7 +25,7 @@ pub(crate) enum Version3 {
     /// A body with `xsl:on-empty` or `xsl:on-non-empty`.
     Conditional { parts: Box<[Part]> },
     /// `xsl:source-document`.
-    SourceDocument { href: Avt, body: Body },
+    SourceDocument { href: Avt, accumulators: Applicable, body: Body },
     /// `xsl:assert`.
     Assert { test: Expr, content: Content, code: Option<Avt>, scope: Scope },
     /// `xsl:merge`.
@@ -116,6 +116,38 @@ pub(crate) struct Accumulator {
     pub place: Place,
 }
 
+/// The accumulators that have values in a document (`use-accumulators`, XSLT 3.0 section 18.2.2).
+#[derive(Debug, Clone)]
+pub(crate) enum Applicable {
+    All,
+    Only(std::sync::Arc<[crate::names::Name]>),
+}
+
+impl Default for Applicable {
+    fn default() -> Applicable {
+        Applicable::Only([].into())
+    }
+}
+
+impl Applicable {
+    pub fn has(&self, name: crate::names::Name) -> bool {
+        match self {
+            Applicable::All => true,
+            Applicable::Only(names) => names.contains(&name),
+        }
+    }
+
+    /// Those of both.
+    pub fn and(&self, other: &Applicable) -> Applicable {
+        match (self, other) {
+            (Applicable::Only(a), Applicable::Only(b)) => {
+                Applicable::Only(a.iter().chain(&**b).copied().collect())
+            }
+            _ => Applicable::All,
+        }
+    }
+}
+
 /// `xsl:accumulator-rule`.
 #[derive(Debug)]
 pub(crate) struct AccumulatorRule {
@@ -134,6 +166,8 @@ pub(crate) struct MergeSource {
     pub each: Option<Expr>,
     /// `for-each-source`: URIs of documents.
     pub sources: Option<Expr>,
+    /// In these.
+    pub accumulators: Applicable,
     pub select: Expr,
     pub sort_before: bool,
     pub keys: Box<[MergeKey]>,

@@ -31,7 +31,10 @@ impl Results for InMemory {
 
 fn compile(body: &str) -> Result<Stylesheet, String> {
     let options = CompileOptions { results: true, ..CompileOptions::default() };
-    Stylesheet::compile(sheet(body).as_bytes(), &options).map_err(|errors| errors[0].message.clone())
+    let version3 =
+        body.strip_prefix("3.0: ").map(|body| sheet(body).replace("version=\"2.0\"", "version=\"3.0\""));
+    Stylesheet::compile(version3.unwrap_or_else(|| sheet(body)).as_bytes(), &options)
+        .map_err(|errors| errors[0].message.clone())
 }
 
 /// The principal result, then the others with their names.
@@ -295,4 +298,42 @@ fn files() {
     }
     assert_eq!(std::fs::read(folder.join("x/o.xml")).unwrap(), b"<x/>");
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// From 3.0 on a result may be written from within what is not a value (section 25.2).
+#[test]
+fn from_within() {
+    let one = "<xsl:result-document href='o.xml'><x/></xsl:result-document>r";
+    for (body, in_2, in_3) in [
+        (
+            format!("<a><xsl:attribute name='v'>{one}</xsl:attribute></a>"),
+            "XTDE1480",
+            "<a v=\"r\"/>|o.xml:<x/>",
+        ),
+        (format!("<a><xsl:comment>{one}</xsl:comment></a>"), "XTDE1480", "<a><!--r--></a>|o.xml:<x/>"),
+        (format!("<a><xsl:value-of>{one}</xsl:value-of></a>"), "XTDE1480", "<a>r</a>|o.xml:<x/>"),
+        (
+            format!("<a><xsl:processing-instruction name='p'>{one}</xsl:processing-instruction></a>"),
+            "XTDE1480",
+            "<a><?p r?></a>|o.xml:<x/>",
+        ),
+        (
+            format!("<a><xsl:variable name='v'>{one}</xsl:variable><xsl:copy-of select='$v'/></a>"),
+            "XTDE1480",
+            "XTDE1480",
+        ),
+        (
+            format!(
+                "<a><xsl:variable name='v'><xsl:value-of>{one}</xsl:value-of></xsl:variable><xsl:copy-of select='$v'/></a>"
+            ),
+            "XTDE1480",
+            "XTDE1480",
+        ),
+    ] {
+        let rule = format!("<xsl:template match='/r'>{body}</xsl:template>");
+        for (prefix, expected) in [("", in_2), ("3.0: ", in_3)] {
+            let found = run(&format!("{prefix}{rule}"), false).unwrap_or_else(|error| error);
+            assert!(found.starts_with(expected), "{prefix}{body}: {found}");
+        }
+    }
 }

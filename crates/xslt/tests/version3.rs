@@ -396,3 +396,281 @@ fn unescaped_text_of_typed_templates() {
     sheet.transform_to(&doc, Document::ROOT, &[], &RunOptions::default(), &mut bytes).unwrap();
     assert_eq!(String::from_utf8(bytes).unwrap(), "<o>&lt;</o>");
 }
+
+#[test]
+fn namespaces_that_are_not_inherited() {
+    let prefixes = "<xsl:function name='f:p'><xsl:param name='e'/><xsl:value-of><xsl:for-each select=\"in-scope-prefixes($e)[. != 'xml']\"><xsl:sort/>[<xsl:value-of select='.'/>]</xsl:for-each></xsl:value-of></xsl:function>";
+    let in_tree = |body: &str, path: &str| {
+        format!(
+            "{prefixes}<xsl:template match='/r'><xsl:variable name='t'>{body}</xsl:variable><xsl:value-of select='f:p($t{path})'/></xsl:template>"
+        )
+    };
+    sheets::check_with(
+        run,
+        &[
+            (&in_tree("<p:a xmlns:p='u:p' xmlns='u:d'><q:b xmlns:q='u:q'/></p:a>", "/*/*"), "[][p][q]"),
+            (
+                &in_tree(
+                    "<p:a xmlns:p='u:p' xsl:inherit-namespaces='no'><xsl:element name='q:b' namespace='u:q'/></p:a>",
+                    "/*/*",
+                ),
+                "[q]",
+            ),
+            // It is about the children only; what is below them inherits from them.
+            (
+                &in_tree(
+                    "<p:a xmlns:p='u:p' xsl:inherit-namespaces='no'><xsl:element name='q:b' namespace='u:q'><xsl:element name='c'/></xsl:element></p:a>",
+                    "/*/*/*",
+                ),
+                "[q]",
+            ),
+            // A prefix that is needed is declared there anew.
+            (
+                &in_tree(
+                    "<p:a xmlns:p='u:p' xsl:inherit-namespaces='no'><xsl:element name='b'><xsl:element name='p:c' namespace='u:p'/></xsl:element></p:a>",
+                    "/*/*/*",
+                ),
+                "[p]",
+            ),
+            (
+                &in_tree(
+                    "<p:a xmlns:p='u:p' xsl:inherit-namespaces='no'><xsl:element name='b'/></p:a><z/>",
+                    "/*[1]",
+                ),
+                "[p]",
+            ),
+            (
+                &in_tree(
+                    "<xsl:element name='p:a' namespace='u:p' inherit-namespaces='no'><xsl:copy-of select='/r/b'/></xsl:element>",
+                    "/*/*",
+                ),
+                "",
+            ),
+            (
+                &in_tree(
+                    "<xsl:for-each select='/r'><xsl:copy inherit-namespaces='no'><xsl:namespace name='n' select=\"'u:n'\"/><xsl:copy-of select='b'/></xsl:copy></xsl:for-each>",
+                    "/*/*",
+                ),
+                "",
+            ),
+            // A copy is like the original.
+            (
+                &in_tree(
+                    "<xsl:variable name='u'><p:a xmlns:p='u:p' xsl:inherit-namespaces='no'><xsl:element name='b'/></p:a></xsl:variable><xsl:copy-of select='$u'/>",
+                    "/*/*",
+                ),
+                "",
+            ),
+        ],
+    );
+    // Of XML 1.0 only the default namespace can be taken away.
+    for (body, expected) in [
+        (
+            "<a xmlns='u:a' xsl:inherit-namespaces='no'><xsl:element name='x:b' namespace='u:x'/><xsl:element name='c' namespace='u:a'/></a>",
+            "<a xmlns=\"u:a\"><x:b xmlns=\"\" xmlns:x=\"u:x\"/><c/></a>",
+        ),
+        (
+            "<a xmlns='u:a' xsl:inherit-namespaces='no'><x:b xmlns:x='u:x'><d/></x:b><e>1</e></a>",
+            "<a xmlns=\"u:a\"><x:b xmlns:x=\"u:x\"><d/></x:b><e>1</e></a>",
+        ),
+        (
+            "<xsl:element name='a' namespace='u:a' inherit-namespaces='no'><x:b xmlns:x='u:x'>1</x:b></xsl:element>",
+            "<a xmlns=\"u:a\"><x:b xmlns=\"\" xmlns:x=\"u:x\">1</x:b></a>",
+        ),
+    ] {
+        let body = format!("<xsl:template match='/r'>{body}</xsl:template>");
+        let fast = run(&body).unwrap();
+        let slow =
+            run(&format!("<xsl:output indent='no' method='xml' suppress-indentation='zz'/>{body}")).unwrap();
+        for written in [fast, slow] {
+            let doc = Document::parse(written.clone(), &ParseOptions::default()).unwrap();
+            let expected = Document::parse(expected, &ParseOptions::default()).unwrap();
+            let show = |doc: &Document| {
+                let all = doc.descendants(Document::ROOT);
+                all.map(|n| format!("{}{{{}}}{:?}", doc.local(n), doc.namespace(n), doc.lookup_prefix(n, "")))
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(show(&doc), show(&expected), "{body}\n{written}");
+        }
+    }
+}
+
+#[test]
+fn accumulators_of_documents() {
+    let sheet = |modes: &str, path: &str| {
+        format!(
+            "<xsl:accumulator name='n' initial-value='0'><xsl:accumulator-rule match='a' select='$value + 1'/></xsl:accumulator>\
+             <xsl:accumulator name='m' initial-value='0'><xsl:accumulator-rule match='a' select=\"$value + accumulator-after('n')\"/></xsl:accumulator>{modes}\
+             <xsl:variable name='v'><r><a/><a/></r></xsl:variable><xsl:template match='/r'><xsl:value-of select='{path}'/></xsl:template>"
+        )
+    };
+    let before = r#"accumulator-before("n")"#;
+    sheets::check_with(
+        run,
+        &[
+            (&sheet("<xsl:mode use-accumulators='n'/>", &format!("a[last()]/{before}")), "3"),
+            (&sheet("<xsl:mode use-accumulators='#all'/>", &format!("a[last()]/{before}")), "3"),
+            // The source document has none that the initial mode does not name; temporary trees have all.
+            (&sheet("", &format!("a[last()]/{before}")), "!XTDE3362"),
+            (&sheet("<xsl:mode use-accumulators='m'/>", &format!("a[last()]/{before}")), "!XTDE3362"),
+            (
+                &sheet("<xsl:mode name='other' use-accumulators='n'/>", &format!("a[last()]/{before}")),
+                "!XTDE3362",
+            ),
+            (&sheet("", &format!("$v//a[last()]/{before}")), "2"),
+            // One that another one needs.
+            (&sheet("<xsl:mode use-accumulators='m'/>", r#"accumulator-after("m")"#), "!XTDE3362"),
+            (&sheet("<xsl:mode use-accumulators='m n'/>", r#"accumulator-after("m")"#), "6"),
+            (&sheet("<xsl:mode use-accumulators='x'/>", "1"), "!XTSE3300"),
+            (&sheet("<xsl:mode use-accumulators='n n'/>", "1"), "!XTSE3300"),
+            (&sheet("<xsl:mode use-accumulators='n #all'/>", "1"), "!XTSE3300"),
+        ],
+    );
+}
+
+#[test]
+fn function_items() {
+    let with = |body: &str| {
+        format!(
+            "<xsl:function name='f:n' as='xs:integer'><xsl:param name='s' as='xs:string'/><xsl:sequence select='string-length($s)'/></xsl:function>\
+             <xsl:function name='f:any'><xsl:param name='s'/><xsl:sequence select='$s'/></xsl:function><xsl:template match='/r'>{body}</xsl:template>"
+        )
+    };
+    let value = |select: &str| with(&format!("<xsl:value-of select='{select}'/>"));
+    sheets::check_with(
+        run,
+        &[
+            // Their types: of parameters contravariant, of results covariant.
+            (
+                &value(
+                    "f:n#1 instance of function(xs:string) as xs:integer, f:n#1 instance of function(item()) as xs:integer, f:n#1 instance of function(xs:string) as xs:date, f:n#1 instance of function(xs:NCName) as xs:decimal",
+                ),
+                "true false false true",
+            ),
+            (
+                &value(
+                    "f:any#1 instance of function(xs:string) as item()*, f:any#1 instance of function(item()*) as item()*, f:any#1 instance of function(item()*) as item()",
+                ),
+                "true true false",
+            ),
+            (
+                &value(
+                    "upper-case#1 instance of function(xs:string?) as xs:string, upper-case#1 instance of function(xs:integer) as xs:string, substring#2 instance of function(xs:string?, xs:double) as xs:string, substring#3 instance of function(xs:string?, xs:double) as xs:string",
+                ),
+                "true false true false",
+            ),
+            // What belongs to the place of a call is not for them.
+            (
+                &with(
+                    "<xsl:variable name='g' select='current-group#0'/><xsl:for-each-group select='1 to 4' group-by='. mod 2'><xsl:value-of select='sum($g())'/></xsl:for-each-group>",
+                ),
+                "!XTDE1061",
+            ),
+            (
+                &with(
+                    "<xsl:for-each-group select='1 to 4' group-by='. mod 2'><xsl:variable name='g' select='current-grouping-key#0'/><xsl:value-of select='$g()'/></xsl:for-each-group>",
+                ),
+                "!XTDE1071",
+            ),
+            (
+                &with(
+                    "<xsl:for-each-group select='1 to 4' group-by='. mod 2'><xsl:variable name='g' select='function() { current-group() }'/><xsl:value-of select='sum($g())'/>;</xsl:for-each-group>",
+                ),
+                "4;6;",
+            ),
+            (
+                &with(
+                    "<xsl:analyze-string select='\"ab\"' regex='(a)(b)'><xsl:matching-substring>[<xsl:value-of select='regex-group#1(2), regex-group(2)'/>]</xsl:matching-substring></xsl:analyze-string>",
+                ),
+                "[ b]",
+            ),
+            // Names as strings: with the prefixes where they are called.
+            (
+                &with(
+                    "<xsl:variable name='p' select='system-property#1'/><xsl:value-of select='$p(\"xsl:version\")'/>",
+                ),
+                "3.0",
+            ),
+        ],
+    );
+}
+
+/// Modules by name.
+struct Modules(&'static [(&'static str, &'static str)]);
+
+impl busbar_xslt::Resolver for Modules {
+    fn absolute(&self, reference: &str, _: &str) -> String {
+        reference.to_owned()
+    }
+
+    fn read(&self, uri: &str) -> Result<Vec<u8>, String> {
+        let found = self.0.iter().find(|(name, _)| *name == uri).ok_or_else(|| format!("no {uri}"))?;
+        let begin = "<xsl:stylesheet version='3.0' xmlns:xsl='http://www.w3.org/1999/XSL/Transform'>";
+        Ok(format!("{begin}{}</xsl:stylesheet>", found.1).into_bytes())
+    }
+}
+
+/// Static variables of imported modules are known behind the import (section 9.6).
+#[test]
+fn static_variables_of_modules() {
+    let modules = Modules(&[
+        ("p1", "<xsl:variable name='p' static='yes' select='1'/>"),
+        ("p2", "<xsl:variable name='p' static='yes' select='2'/>"),
+        ("uses", "<xsl:variable name='q' static='yes' select='$p + 10'/>"),
+        ("deep", "<xsl:import href='p1'/><xsl:variable name='r' static='yes' select='$p + 1'/>"),
+        ("circle", "<xsl:import href='circle'/>"),
+    ]);
+    for (body, expected) in [
+        ("<xsl:import href='p1'/><xsl:variable name='v' _select='{$p}'/>", "1"),
+        ("<xsl:include href='p1'/><xsl:variable name='v' _select='{$p}'/>", "1"),
+        ("<xsl:variable name='v' _select='{$p}'/><xsl:import href='p1'/>", "!XPST0008"),
+        (
+            "<xsl:import href='p1'/><xsl:import href='p1'/><xsl:variable name='v' select='$p' use-when='$p = 1'/>",
+            "1",
+        ),
+        (
+            "<xsl:variable name='p' static='yes' select='5'/><xsl:import href='uses'/><xsl:variable name='v' _select='{$q}'/>",
+            "15",
+        ),
+        ("<xsl:import href='deep'/><xsl:variable name='v' _select='{$r}'/>", "2"),
+        // The value in the importing module counts, and may not contradict one that was used before.
+        (
+            "<xsl:variable name='p' static='yes' select='5'/><xsl:import href='p1'/><xsl:variable name='v' _select='{$p}'/>",
+            "5",
+        ),
+        (
+            "<xsl:import href='p1'/><xsl:variable name='p' static='yes' select='5'/><xsl:variable name='v' select='1'/>",
+            "!XTSE3450",
+        ),
+        (
+            "<xsl:import href='p1'/><xsl:param name='p' static='yes' select='1'/><xsl:variable name='v' select='1'/>",
+            "!XTSE3450",
+        ),
+        ("<xsl:import href='p1'/><xsl:import href='p2'/><xsl:variable name='v' select='1'/>", "!XTSE3450"),
+        ("<xsl:import href='circle'/><xsl:variable name='v' select='1'/>", "!XTSE0210"),
+        ("<xsl:import href='none'/><xsl:variable name='v' select='1'/>", "!no none"),
+    ] {
+        let sheet = format!(
+            "<xsl:stylesheet version='3.0' xmlns:xsl='http://www.w3.org/1999/XSL/Transform'>{body}<xsl:output method='text'/>\
+             <xsl:template match='/'><xsl:value-of select='$v'/></xsl:template></xsl:stylesheet>"
+        );
+        let options = CompileOptions { resolver: &modules, uri: "main", ..CompileOptions::default() };
+        let found = match Stylesheet::compile(sheet.as_bytes(), &options) {
+            Ok(sheet) => sheets::transformed(&sheet, INPUT, body).unwrap_or_else(|error| format!("!{error}")),
+            Err(errors) => format!("!{}", errors[0].message),
+        };
+        match expected.strip_prefix('!') {
+            Some(part) => assert!(found.starts_with('!') && found.contains(part), "{body}: {found}"),
+            None => assert_eq!(found, expected, "{body}"),
+        }
+    }
+}
+
+/// More digits than the formatting of the standard library takes.
+#[test]
+fn many_digits() {
+    check(&[(
+        "<xsl:variable name='n'><xsl:number value='7' format=\"{string-join((1 to 70000) ! '0')}1\"/></xsl:variable><xsl:value-of select='string-length($n)'/>",
+        "70001",
+    )]);
+}

@@ -45,7 +45,7 @@ pub enum MomentKind {
 pub struct Moment {
     /// Its type.
     pub kind: MomentKind,
-    /// Years before the common era are negative; there is no year 0.
+    /// The astronomical year, as in XML Schema 1.1: 1 before the common era is 0, and years before it are negative.
     pub year: i32,
     /// 1 to 12.
     pub month: u8,
@@ -114,9 +114,6 @@ impl<'t> Scan<'t> {
             return None;
         }
         let year: i32 = digits.parse().ok()?;
-        if year == 0 {
-            return None;
-        }
         Some(if negative { -year } else { year })
     }
 
@@ -249,14 +246,9 @@ impl Moment {
         Moment { zone, ..self }
     }
 
-    /// The astronomical year: 1 before the common era is 0.
-    fn astronomical(self) -> i64 {
-        astronomical(self.year.into())
-    }
-
     /// Nanoseconds since the start of 1970 by the parts, without the timezone.
     fn local_nanos(self) -> i128 {
-        let days = days_from_civil(self.astronomical(), self.month, self.day);
+        let days = days_from_civil(self.year.into(), self.month, self.day);
         let clock = i128::from(self.hour) * 3600 + i128::from(self.minute) * 60 + i128::from(self.second);
         i128::from(days) * DAY + clock * NANOS + i128::from(self.nanos)
     }
@@ -270,7 +262,6 @@ impl Moment {
     fn at_nanos(self, at: i128) -> Option<Moment> {
         let (days, clock) = (at.div_euclid(DAY), at.rem_euclid(DAY));
         let (year, month, day) = civil_from_days(i64::try_from(days).ok()?);
-        let year = historical(year);
         let seconds = clock / NANOS;
         Some(Moment {
             year: i32::try_from(year).ok().filter(|y| y.abs() < 1_000_000_000)?,
@@ -296,13 +287,12 @@ impl Moment {
 
     /// Adds months; a day that the month does not have becomes its last one.
     pub fn plus_months(self, months: i64) -> Option<Moment> {
-        let total = self
-            .astronomical()
+        let total = i64::from(self.year)
             .checked_mul(12)?
             .checked_add(i64::from(self.month) - 1)?
             .checked_add(months)?;
         let (year, month) = (total.div_euclid(12), (total.rem_euclid(12) + 1) as u8);
-        let year = i32::try_from(historical(year)).ok()?;
+        let year = i32::try_from(year).ok()?;
         if year.abs() >= 1_000_000_000 {
             return None;
         }
@@ -360,14 +350,14 @@ impl Moment {
 
     /// 1 = Monday to 7 = Sunday.
     pub fn weekday(self) -> u8 {
-        let days = days_from_civil(self.astronomical(), self.month, self.day);
+        let days = days_from_civil(i64::from(self.year), self.month, self.day);
         ((days + 3).rem_euclid(7) + 1) as u8
     }
 
     /// The day of the year, from 1.
     pub fn day_of_year(self) -> u16 {
-        let start = days_from_civil(self.astronomical(), 1, 1);
-        (days_from_civil(self.astronomical(), self.month, self.day) - start + 1) as u16
+        let start = days_from_civil(i64::from(self.year), 1, 1);
+        (days_from_civil(i64::from(self.year), self.month, self.day) - start + 1) as u16
     }
 
     /// The lexical form.
@@ -541,23 +531,12 @@ impl Duration {
     }
 }
 
-/// The astronomical year: the one before 1 is 0, not -1.
-pub fn astronomical(year: i64) -> i64 {
-    if year < 0 { year + 1 } else { year }
-}
-
-/// The inverse of [`astronomical`].
-pub fn historical(year: i64) -> i64 {
-    if year <= 0 { year - 1 } else { year }
-}
-
-/// Whether a year (there is none 0) has a 29th of February.
+/// Whether an astronomical year has a 29th of February.
 pub fn is_leap(year: i64) -> bool {
-    let year = astronomical(year);
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// The number of days of a month.
+/// The number of days of a month of an astronomical year.
 pub fn days_in_month(year: i64, month: u8) -> u8 {
     match month {
         2 => 28 + u8::from(is_leap(year)),
@@ -566,7 +545,7 @@ pub fn days_in_month(year: i64, month: u8) -> u8 {
     }
 }
 
-/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar, by its [`astronomical`] year.
+/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar, by its astronomical year.
 pub fn days_from_civil(year: i64, month: u8, day: u8) -> i64 {
     // In years that begin in March the leap day is the last.
     let year = year - i64::from(month <= 2);
@@ -604,6 +583,9 @@ mod tests {
             (K::DateTime, "2000-01-01T00:00:00+00:00", "2000-01-01T00:00:00Z"),
             (K::DateTime, "-0044-03-15T00:00:00", "-0044-03-15T00:00:00"),
             (K::Date, "2004-02-29", "2004-02-29"),
+            (K::Date, "0000-02-29", "0000-02-29"),
+            (K::Date, "-0000-01-30", "0000-01-30"),
+            (K::Date, "-0400-02-29", "-0400-02-29"),
             (K::Date, "12004-02-29+14:00", "12004-02-29+14:00"),
             (K::Time, "24:00:00", "00:00:00"),
             (K::Time, "13:20:10.5Z", "13:20:10.5Z"),
@@ -617,7 +599,7 @@ mod tests {
         }
         for (kind, text) in [
             (K::Date, "2003-02-29"),
-            (K::Date, "0000-01-01"),
+            (K::Date, "-0001-02-29"),
             (K::Date, "2003-13-01"),
             (K::Date, "03-02-01"),
             (K::Date, "02003-02-01"),
@@ -636,7 +618,7 @@ mod tests {
     fn moves_moments() {
         let date = |t| Moment::parse(K::Date, t).unwrap_or_else(|| panic!("{t}"));
         assert_eq!(date("2001-01-31").plus_months(1).map(Moment::to_text).as_deref(), Some("2001-02-28"));
-        assert_eq!(date("-0001-12-01").plus_months(1).map(Moment::to_text).as_deref(), Some("0001-01-01"));
+        assert_eq!(date("0000-12-01").plus_months(1).map(Moment::to_text).as_deref(), Some("0001-01-01"));
         assert_eq!(
             date("2000-02-28").plus_nanos(2 * DAY).map(Moment::to_text).as_deref(),
             Some("2000-03-01")

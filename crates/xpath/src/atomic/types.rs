@@ -139,6 +139,16 @@ fn is_language(s: &str) -> bool {
 }
 
 impl AtomicType {
+    /// The type of the members of a list type of XML Schema: `xs:NMTOKENS`, `xs:IDREFS`, `xs:ENTITIES`.
+    pub fn of_list(name: &str) -> Option<&'static AtomicType> {
+        AtomicType::find(match name {
+            "NMTOKENS" => "NMTOKEN",
+            "IDREFS" => "IDREF",
+            "ENTITIES" => "ENTITY",
+            _ => return None,
+        })
+    }
+
     /// The type of that local name in the namespace of XML Schema.
     pub fn find(name: &str) -> Option<&'static AtomicType> {
         TYPES.iter().find(|t| t.name == name)

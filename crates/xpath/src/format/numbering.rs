@@ -215,7 +215,7 @@ pub(super) const ZEROS: [char; 62] = [
 ];
 
 fn decimal(value: u64, width: usize, zero: char, grouping: Option<(&str, usize)>, out: &mut String) {
-    let digits = format!("{value:0width$}");
+    let digits = super::padded(value, width);
     for (at, digit) in digits.bytes().enumerate() {
         let left = digits.len() - at;
         if let Some((separator, size)) = grouping

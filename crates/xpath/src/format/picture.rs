@@ -52,10 +52,18 @@ pub fn format(number: &Atomic, picture: &str, by: &DecimalFormat, exponents: boo
         _ => &positive,
     };
     out.push_str(&chosen.prefix);
-    if double.is_infinite() {
+    // Percent and per mille multiply by the rules of the number's type, so the product may be infinite.
+    let factor = 10f64.powi(chosen.shift as i32);
+    let (number, shift) = match number {
+        Atomic::Double(n) => (&Atomic::Double(n * factor), 0),
+        Atomic::Float(n) => (&Atomic::Float(n * factor as f32), 0),
+        exact => (exact, chosen.shift),
+    };
+    if number.to_double().is_infinite() {
         out.push_str(&by.infinity);
     } else {
         let (digits, point) = digits_of(number);
+        let point = if digits.is_empty() { point } else { point + shift };
         chosen.write(digits, point, by, &mut out);
     }
     out.push_str(&chosen.suffix);
@@ -221,7 +229,6 @@ fn part(picture: &str, by: &DecimalFormat, exponents: bool) -> Result<Part, Stri
 
 impl Part {
     fn write(&self, mut digits: Vec<u8>, mut point: i64, by: &DecimalFormat, out: &mut String) {
-        point += if digits.is_empty() { 0 } else { self.shift };
         let mut exponent = 0;
         if self.min_exponent > 0 && !digits.is_empty() {
             exponent = point - self.scale as i64;
@@ -260,7 +267,7 @@ impl Part {
             if exponent < 0 {
                 out.push(by.minus_sign);
             }
-            for c in format!("{:0width$}", exponent.unsigned_abs(), width = self.min_exponent).bytes() {
+            for c in super::padded(exponent.unsigned_abs(), self.min_exponent).bytes() {
                 push(out, c - b'0');
             }
         }
@@ -282,6 +289,9 @@ mod tests {
             (Atomic::Integer(1_234_567), "#,##,##0", "12,34,567"),
             (Atomic::Integer(12345), "##,##,00", "1,23,45"),
             (Atomic::Double(0.14), "01%", "14%"),
+            (decimal("0.145"), "0.0%", "14.5%"),
+            (Atomic::Double(1e308), "0%", "Infinity%"),
+            (Atomic::Integer(3), "0\u{2030}", "3000\u{2030}"),
             (Atomic::Integer(-6), "000", "-006"),
             (Atomic::Double(1234.5678), "00.000e0", "12.346e2"),
             (Atomic::Double(0.234), "0.0e0", "2.3e-1"),

@@ -184,7 +184,7 @@ fn component(moment: &Moment, marker: &str, out: &mut String) -> Result<(), Stri
             return Ok(());
         }
         'E' => {
-            out.push_str(&named(if moment.year < 0 { "BC" } else { "AD" }, presentation, "n", most));
+            out.push_str(&named(if moment.year <= 0 { "BC" } else { "AD" }, presentation, "n", most));
             return Ok(());
         }
         _ => return Err(wrong()),
@@ -438,7 +438,7 @@ fn zone(
 }
 
 fn number_to(out: &mut String, value: u16, width: usize, zero: char) {
-    for c in format!("{value:0width$}").chars() {
+    for c in super::padded(u64::from(value), width).chars() {
         out.push(char::from_u32(u32::from(zero) + u32::from(c) - 48).unwrap_or('?'));
     }
 }
@@ -449,12 +449,7 @@ fn iso_week(moment: &Moment) -> i64 {
     let week = (day - weekday + 10) / 7;
     let year_days = |m: &Moment| i64::from(Moment { month: 12, day: 31, ..*m }.day_of_year());
     if week < 1 {
-        let before = Moment {
-            year: if moment.year == 1 { -1 } else { moment.year - 1 },
-            month: 12,
-            day: 31,
-            ..*moment
-        };
+        let before = Moment { year: moment.year - 1, month: 12, day: 31, ..*moment };
         return iso_week(&before);
     }
     if week == 53 {
@@ -477,7 +472,6 @@ fn week_of_month(moment: &Moment) -> i64 {
         return week;
     }
     let (month, year) = match (moment.month, moment.year) {
-        (1, 1) => (12, -1),
         (1, year) => (12, year - 1),
         (month, year) => (month - 1, year),
     };

@@ -295,6 +295,13 @@ impl MapBuilder {
         self.pairs.get_mut(at).map(|pair| &mut pair.value)
     }
 
+    /// The entry of a key, mutable; the key may be replaced by one that is the same.
+    pub fn entry(&mut self, key: &Atomic) -> Option<(&mut Atomic, &mut Value)> {
+        let places = self.places.get(&hash_of(key))?;
+        let at = places.iter().copied().find(|at| same_key(&self.pairs[*at].key, key))?;
+        self.pairs.get_mut(at).map(|pair| (&mut pair.key, &mut pair.value))
+    }
+
     /// Adds an entry whose key is new.
     pub fn add(&mut self, key: Atomic, value: Value) {
         let (hash, place) = (hash_of(&key), self.pairs.len());

@@ -141,7 +141,7 @@ impl<'a> Eval<'a> {
         }
         let value = match &function.body {
             Body::Code { code, captured, seen } => {
-                let cx = Context { locals: &[], item: None, ..*self.cx };
+                let cx = Context { locals: &[], item: None, referred: code.sees_context, ..*self.cx };
                 let eval = self.nested(&code.program, &cx);
                 eval.begin(captured, args);
                 let value = match seen {
@@ -173,7 +173,7 @@ impl<'a> Eval<'a> {
                 }
             }
             Body::Extension(name) => {
-                let cx = Context { item: None, node: self.cx.node, ..*self.cx };
+                let cx = Context { item: None, node: self.cx.node, referred: true, ..*self.cx };
                 match self.cx.host.call_by_name(name, &args, &cx) {
                     Ok(Some(value)) => value,
                     Ok(None) => return Err(fault(format!("there is no function {}()", name.local), span)),

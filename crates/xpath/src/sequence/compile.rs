@@ -149,6 +149,12 @@ impl Compiler<'_> {
                 let (a, ty) = (self.op(a)?, self.sequence_type(ty)?);
                 op(Seq::Treat(a, ty), Type::Any, span)
             }
+            ExprKind::Cast(a, name, optional) if let Some(ty) = self.list_type(name) => {
+                op(Seq::CastList(self.op(a)?, ty, *optional), Type::Any, span)
+            }
+            ExprKind::Castable(a, name, optional) if let Some(ty) = self.list_type(name) => {
+                op(Seq::CastableList(self.op(a)?, ty, *optional), Type::Boolean, span)
+            }
             ExprKind::Cast(a, name, optional) => {
                 let ty = self.cast_type(name, span)?;
                 self.cast(a, ty, *optional, span)?
@@ -171,6 +177,15 @@ impl Compiler<'_> {
             &Declared(self.options.namespaces),
             self.options.default_element_namespace,
         )
+    }
+
+    /// The members of a list type, to which XPath 3.0 can cast.
+    fn list_type(&self, name: &QName) -> Option<&'static AtomicType> {
+        let uri = match name.prefix.as_str() {
+            "" => self.options.default_element_namespace,
+            prefix => self.lookup(prefix).unwrap_or(if prefix == "xs" { XSD } else { "" }),
+        };
+        AtomicType::of_list(&name.local).filter(|_| uri == XSD && self.options.version == Version::V31)
     }
 
     fn cast_type(&self, name: &QName, span: Span) -> Compiled<&'static AtomicType> {
@@ -316,11 +331,16 @@ impl Compiler<'_> {
         };
         let version3 = self.options.version == Version::V31;
         if uri == XSD {
-            let ty = self.cast_type(name, span)?;
+            let list = AtomicType::of_list(&name.local).filter(|_| version3);
+            let ty = if list.is_some() { list } else { Some(self.cast_type(name, span)?) };
             let [arg] = args else {
                 let message = format!("`{name}()` with {} argument(s): expected 1", args.len());
                 return Err(XPathError::new(message, span).with_code("XPST0017"));
             };
+            let Some(ty) = ty else { return Ok(None) };
+            if list.is_some() {
+                return Ok(Some(op(Seq::CastList(self.op(arg)?, ty, true), Type::Any, span)));
+            }
             return self.cast(arg, ty, true, span).map(Some);
         }
         let entry = match version3 {

@@ -139,10 +139,13 @@ impl Compiler<'_> {
         let args = params.iter().map(|(_, local)| variable(local, span)).collect();
         let body = Expr { kind: ExprKind::Call(name.clone(), args), span, depth: 2 };
         let full = self.full_name(name);
+        let uri = Some(&*full.namespace).filter(|uri| !uri.is_empty());
+        let types = self.options.library.types(uri, &full.local, arity);
+        let signature = types.map(|types| Signature { params: types.params.into(), result: types.result });
         self.code(Vec::new(), params, &body, |program, arity| Code {
             name: Some(Arc::new(full)),
             arity,
-            signature: None,
+            signature: signature.map(Arc::new),
             program,
             sees_context: true,
         })

@@ -15,7 +15,7 @@ pub(crate) mod positions;
 pub(crate) mod types;
 
 use crate::ast::{BinaryOp, Operator};
-use crate::atomic::{Atomic, Moment};
+use crate::atomic::{Atomic, AtomicType, Moment};
 use crate::error::Span;
 use crate::eval::{Eval, Fault, Frame, made, spend};
 use crate::items::Array;
@@ -577,6 +577,11 @@ impl<'a> Eval<'a> {
                 };
                 Value::from(atom.cast(ty).map_err(|e| failed(e.code, e.message, span))?)
             }
+            Seq::CastList(a, ty, optional) => match self.single(a, at, "a cast to a list", span)? {
+                None if *optional => Value::Empty,
+                None => return Err(failed("XPTY0004", "a cast to a list needs a value", span)),
+                Some(atom) => list_of(&atom, ty, span)?,
+            },
             Seq::CastName(a, namespaces, optional) => match self.single(a, at, "cast as xs:QName", span)? {
                 None if *optional => Value::Empty,
                 None => return Err(failed("XPTY0004", "cast as xs:QName needs a value", span)),
@@ -656,6 +661,7 @@ impl<'a> Eval<'a> {
             | Seq::General(..)
             | Seq::InstanceOf(..)
             | Seq::Castable(..)
+            | Seq::CastableList(..)
             | Seq::Exists(..) => Value::Boolean(self.sequence_boolean(s, at)?),
         })
     }
@@ -682,6 +688,17 @@ impl<'a> Eval<'a> {
                 result
             }
             Seq::InstanceOf(a, ty) => ty.matches_in(&self.value(a, at)?, self)?,
+            Seq::CastableList(a, ty, optional) => {
+                let value = self.value(a, at)?;
+                match (value.len(), value.item(0)) {
+                    (0, _) => *optional,
+                    (1, Some(item)) => match self.atom_of_item(item, "castable", span)? {
+                        Some(atom) => list_of(&atom, ty, span).is_ok(),
+                        None => *optional,
+                    },
+                    _ => false,
+                }
+            }
             Seq::Castable(a, ty, optional) => {
                 let value = self.value(a, at)?;
                 match (value.len(), value.item(0)) {
@@ -847,6 +864,25 @@ impl<'a> Eval<'a> {
         }
         Ok(Value::from_items(kept))
     }
+}
+
+/// The words of a text as values of that type: at least one (F&O 3.1 section 18.3).
+pub(crate) fn list_of(atom: &Atomic, ty: &'static AtomicType, span: Span) -> Result<Value, Fault> {
+    let (Atomic::String(text) | Atomic::Untyped(text)) = atom else {
+        let message = format!("{} cannot be cast to a list of xs:{}", atom.describe(), ty.name);
+        return Err(failed("XPTY0004", message, span));
+    };
+    let mut items = Vec::new();
+    for word in text.split_ascii_whitespace() {
+        let value = Atomic::string(word).cast(ty).map_err(|e| failed(e.code, e.message, span))?;
+        items.push(Item::Atomic(value));
+        bounded(items.len(), span)?;
+    }
+    if items.is_empty() {
+        return Err(failed("FORG0001", format!("a list of xs:{} has at least one value", ty.name), span));
+    }
+    spend(items.len())?;
+    Ok(Value::from_items(items))
 }
 
 /// The qualified name of a text, with these namespaces.

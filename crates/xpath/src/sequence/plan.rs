@@ -63,6 +63,10 @@ pub(crate) enum Seq {
     /// `true`: the empty sequence is allowed.
     Cast(Op, &'static AtomicType, bool),
     Castable(Op, &'static AtomicType, bool),
+    /// A cast to a list of values of that type (XPath 3.0), …
+    CastList(Op, &'static AtomicType, bool),
+    /// … and whether it succeeds.
+    CastableList(Op, &'static AtomicType, bool),
     /// `cast as xs:QName` (3.0), with the namespaces where it stands; `true`: the empty sequence is allowed.
     CastName(Op, Box<[(String, String)]>, bool),
     /// `a/b` with any `b`.
@@ -143,6 +147,8 @@ impl SeqOp {
             | Seq::Cast(a, ..)
             | Seq::CastName(a, ..)
             | Seq::Castable(a, ..)
+            | Seq::CastList(a, ..)
+            | Seq::CastableList(a, ..)
             | Seq::Slash(a, _)
             | Seq::Map(a, _)
             | Seq::Filter(a, _)

@@ -396,7 +396,7 @@ impl ItemTest {
 }
 
 /// Whether a function has a type: as many parameters, each of which accepts at least the required type, and a result of at most the
-/// required type. Unknown types of a function of the language match all.
+/// required type. Types that are not known match all.
 fn function_matches(atom: &Atomic, wanted: &Signature, eval: &Eval<'_>) -> Result<bool, Fault> {
     let function = match atom {
         Atomic::Function(function) => function,
@@ -442,7 +442,11 @@ fn function_matches(atom: &Atomic, wanted: &Signature, eval: &Eval<'_>) -> Resul
     if function.arity != wanted.params.len() {
         return Ok(false);
     }
-    let Some(signature) = &function.signature else { return Ok(true) };
+    let named = || {
+        let name = function.name.as_ref()?;
+        crate::sequence::functions::signature(&name.namespace, &name.local, function.arity)
+    };
+    let Some(signature) = function.signature.clone().or_else(named) else { return Ok(true) };
     let params = signature.params.iter().zip(&wanted.params).all(|(ty, wanted)| match (ty, wanted) {
         (None, _) => true,
         (Some(ty), None) => ty.is_anything(),

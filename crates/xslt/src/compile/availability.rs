@@ -1,6 +1,8 @@
 //! What there is to be used: functions, types and properties of the system, at run time and in `use-when`.
 
-use super::{Compiler, XSLT};
+use super::statics::{Preparation, StaticVariable};
+use super::{Compiler, ReadAhead, XSLT};
+use std::collections::HashMap;
 use xml::{Document, NodeId};
 use xpath::{Context, ExtensionName, FunctionInfo, FunctionLibrary, Host, Value};
 
@@ -68,14 +70,15 @@ pub(crate) fn system_property(namespace: &str, local: &str, version2: bool, lang
 
 /// The functions of `use-when`.
 pub(super) struct Static<'s> {
-    pub variables: &'s [super::statics::StaticVariable],
+    pub variables: &'s [StaticVariable],
 }
 
 const STATIC: [&str; 4] = ["system-property", "element-available", "function-available", "type-available"];
 
 impl FunctionLibrary for Static<'_> {
     fn variable(&self, _: &str, uri: Option<&str>, local: &str) -> Option<xpath::VariableInfo> {
-        let named = |(u, l, _): &super::statics::StaticVariable| u == uri.unwrap_or("") && l == local;
+        let named =
+            |variable: &StaticVariable| variable.namespace == uri.unwrap_or("") && variable.local == local;
         let slot = self.variables.iter().position(named)? as u32;
         Some(xpath::VariableInfo { slot, ..xpath::VariableInfo::default() })
     }
@@ -134,14 +137,55 @@ impl Host for Named<'_> {
 }
 
 impl Compiler<'_> {
-    /// Removes the elements whose `use-when` is false, before anything else is read.
-    pub(super) fn use_when(&mut self, doc: &mut Document, uri: &str) {
+    /// Removes the elements whose `use-when` is false, before anything else is read. Returns the modules that were read for their
+    /// static variables, by the elements that import or include them.
+    pub(super) fn use_when(&mut self, doc: &mut Document, uri: &str) -> HashMap<NodeId, ReadAhead> {
+        let mut modules = HashMap::new();
         let mut errors = Vec::new();
-        let version3 = self.options.processor == super::Processor::V3;
-        let given = (self.options.static_parameters, version3, self.options.evaluate);
-        super::statics::prepare(doc, &mut self.statics, given, &mut errors);
+        let preparation = Preparation {
+            given: self.options.static_parameters,
+            always: self.options.processor == super::Processor::V3,
+            evaluates: self.options.evaluate,
+            levels: self.levels.clone(),
+        };
+        let mut variables = std::mem::take(&mut self.statics);
+        self.reading.push(uri.to_owned());
+        let mut read = |doc: &Document, node: NodeId, variables: &mut Vec<StaticVariable>| {
+            let Some(href) = doc.attribute(node, "", "href") else { return };
+            let base = super::base_within(doc, node, uri);
+            let absolute = self.options.resolver.absolute(href, &base);
+            let file = absolute.split_once('#').map_or(&*absolute, |(file, _)| file);
+            // (A circle is reported where modules are collected.)
+            if self.reading.iter().any(|outer| outer == file) {
+                return;
+            }
+            let is_import = doc.local(node) == "import";
+            if is_import {
+                self.next_level += 1;
+                self.levels.push(self.next_level);
+            }
+            std::mem::swap(&mut self.statics, variables);
+            let before = self.errors.len();
+            let module = match crate::stack::is_left() {
+                true => self.load(href, &base),
+                false => crate::stack::on_new(|| Ok(self.load(href, &base))).unwrap_or_else(|error| {
+                    self.errors.push(*error);
+                    None
+                }),
+            };
+            let errors = self.errors.split_off(before);
+            std::mem::swap(&mut self.statics, variables);
+            if is_import {
+                self.levels.pop();
+            }
+            modules.insert(node, ReadAhead { module, errors });
+        };
+        super::statics::prepare(doc, &mut variables, &preparation, &mut read, &mut errors);
+        self.reading.pop();
+        self.statics = variables;
         for message in errors {
             self.fail(uri, message);
         }
+        modules
     }
 }

@@ -65,6 +65,7 @@ impl Compiler<'_> {
             self.at(last);
             self.plan.initial_mode = self.default_mode(last.module.root);
         }
+        self.check_accumulators();
         self.check_cycles(&references);
         self.check_sets();
         self.resolve_character_maps();
@@ -185,6 +186,9 @@ impl Compiler<'_> {
                         }
                         let next = (self.functions.len() + self.version2_functions.len()) as u32;
                         let slot = *self.version2_functions.entry((name, arity)).or_insert(next);
+                        // (The last one has the highest precedence.)
+                        let types = self.function_types(node);
+                        self.function_types.insert(slot, types);
                         if function_precedence.insert(slot, declaration.precedence)
                             == Some(declaration.precedence)
                         {

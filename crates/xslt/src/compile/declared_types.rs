@@ -74,6 +74,13 @@ impl Compiler<'_> {
         Some(Declared { ty: self.declared_type(node)?, code, of: of.into() })
     }
 
+    /// The types of the parameters and of the result of an `xsl:function`.
+    pub(super) fn function_types(&mut self, node: NodeId) -> xpath::FunctionTypes {
+        let params = self.children_named(node, "param");
+        let params = params.into_iter().map(|param| self.declared_type(param)).collect();
+        xpath::FunctionTypes { params, result: self.declared_type(node) }
+    }
+
     /// The sequence type in attribute `as`.
     fn declared_type(&mut self, node: NodeId) -> Option<SeqType> {
         if !self.version2 {

@@ -332,7 +332,10 @@ impl Compiler<'_> {
                 let scope = self.scope(node);
                 let sets = self.uses(node, "");
                 let fixed = fixed_name(&name, namespace.as_ref(), &scope, false);
-                Op::Element { fixed, name, namespace, scope, sets, body: self.body(node) }
+                let body = self.body(node);
+                let inherits = !self.version2 || self.flag(node, "inherit-namespaces", true);
+                let body = if inherits { body } else { isolated(body, self.place(node)) };
+                Op::Element { fixed, name, namespace, scope, sets, body }
             }
             "attribute" => {
                 self.attributes(node, &["name", "namespace"], &["name"]);
@@ -494,6 +497,12 @@ impl Compiler<'_> {
 
 /// The name of an `xsl:element` or `xsl:attribute` without `namespace`, where it is fixed, valid and its prefix is declared; otherwise
 /// the instruction reports the error at run time.
+/// The content of an element whose children do not inherit its namespaces.
+pub(super) fn isolated(body: Body, place: Place) -> Body {
+    let isolate = Op::Version2(Box::new(crate::version2::Version2::Isolate));
+    [Instruction { op: isolate, place }].into_iter().chain(body).collect()
+}
+
 fn fixed_name(name: &Avt, namespace: Option<&Avt>, scope: &Scope, attribute: bool) -> Option<Box<FixedName>> {
     let (Avt::Fixed(name), None) = (name, namespace) else { return None };
     let name = name.trim();

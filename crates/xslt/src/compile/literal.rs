@@ -76,7 +76,10 @@ impl Compiler<'_> {
             }
         }
         let sets = self.uses(node, XSLT);
-        let content = self.body(node);
+        let mut content = self.body(node);
+        if self.version2 && doc.attribute(node, XSLT, "inherit-namespaces").is_some_and(is_no) {
+            content = super::instructions::isolated(content, self.place(node));
+        }
         let literal = Literal {
             prefix: prefix.into(),
             namespace: namespace.into(),
@@ -128,4 +131,8 @@ impl Compiler<'_> {
             _ => (prefix.to_owned(), namespace.to_owned()),
         }
     }
+}
+
+fn is_no(value: &str) -> bool {
+    matches!(value.trim(), "no" | "false" | "0")
 }

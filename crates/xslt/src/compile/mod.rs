@@ -94,6 +94,9 @@ impl Default for CompileOptions<'_> {
     }
 }
 
+/// A document with the modules that were read for it.
+type Parsed = (Document, HashMap<NodeId, ReadAhead>);
+
 /// A loaded module.
 struct Module {
     doc: Document,
@@ -104,6 +107,14 @@ struct Module {
     uri: String,
     /// It has an `xml:base` attribute.
     has_bases: bool,
+    /// The modules that it imports and includes, if they were read already.
+    read: HashMap<NodeId, ReadAhead>,
+}
+
+/// The module of an `xsl:import` or `xsl:include`, or why there is none.
+struct ReadAhead {
+    module: Option<Arc<Module>>,
+    errors: Vec<XsltError>,
 }
 
 /// A top-level element with its position in the import tree.
@@ -132,6 +143,8 @@ struct Compiler<'a> {
     functions: HashMap<Name, u32>,
     /// `xsl:function`s by name and number of arguments.
     version2_functions: functions::Version2Functions,
+    /// The types of their parameters and results, by slot.
+    function_types: HashMap<u32, xpath::FunctionTypes>,
     /// `xsl:character-map`s: the maps that each uses, and its own characters.
     character_maps: HashMap<Name, character_maps::CharacterMap>,
     /// By the name of an `xsl:output`: the maps that it uses, and its place.
@@ -140,12 +153,19 @@ struct Compiler<'a> {
     calls: Vec<functions::Call>,
     /// Static variables so far.
     statics: Vec<statics::StaticVariable>,
+    /// The modules that are being read, from the principal one down.
+    reading: Vec<String>,
+    /// Of these those that are imported, by number: see [`statics::Preparation::levels`].
+    levels: Vec<u32>,
+    next_level: u32,
     /// The `xsl:iterate`s around.
     iterates: version3::Iterates,
     /// Template rules of `mode="#all"`.
     all_modes: Vec<crate::pattern::Rule>,
     /// Import precedences of accumulators.
     accumulator_precedence: HashMap<Name, u32>,
+    /// The accumulators that `use-accumulators` attributes name.
+    accumulators_used: Vec<(Name, Place)>,
     /// The attributes of `xsl:mode` so far: by mode and attribute the import precedence, the value, and whether another one of the same precedence differs.
     mode_attributes: HashMap<(usize, &'static str), (u32, String, Option<Place>)>,
     /// Import precedences of character maps.
@@ -195,6 +215,7 @@ pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Com
         file: 0,
         uri: options.uri.to_owned(),
         has_bases: false,
+        read: HashMap::new(),
     });
     let mut compiler = Compiler {
         options,
@@ -211,13 +232,18 @@ pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Com
         sets: HashMap::new(),
         functions: HashMap::new(),
         version2_functions: HashMap::new(),
+        function_types: HashMap::new(),
         character_maps: HashMap::new(),
         used_maps: HashMap::new(),
         calls: Vec::new(),
         iterates: Vec::new(),
         statics: Vec::new(),
+        reading: Vec::new(),
+        levels: vec![0],
+        next_level: 0,
         all_modes: Vec::new(),
         accumulator_precedence: HashMap::new(),
+        accumulators_used: Vec::new(),
         mode_attributes: HashMap::new(),
         map_precedence: HashMap::new(),
         modules: Vec::new(),
@@ -259,7 +285,7 @@ impl Compiler<'_> {
     /// Loads the principal stylesheet, which may be a document with an `xml-stylesheet` instruction.
     fn principal(&mut self, source: &[u8]) {
         let uri = self.options.uri.to_owned();
-        let Some(doc) = self.parse(source, &uri) else { return };
+        let Some((doc, read)) = self.parse(source, &uri) else { return };
         let is_stylesheet = doc.document_element().is_some_and(|e| {
             doc.namespace(e) == XSLT && matches!(doc.local(e), "stylesheet" | "transform")
                 || doc.attribute(e, XSLT, "version").is_some()
@@ -272,7 +298,7 @@ impl Compiler<'_> {
             if let Some(id) = href.strip_prefix('#') {
                 let root = find_id(&doc, id);
                 match root {
-                    Some(root) => self.principal_module(doc, root, uri),
+                    Some(root) => self.principal_module((doc, read), root, uri),
                     None => self.fail(&uri, format!("there is no element with the id \"{id}\"")),
                 }
                 return;
@@ -283,15 +309,15 @@ impl Compiler<'_> {
             return;
         }
         match doc.document_element() {
-            Some(root) => self.principal_module(doc, root, uri),
+            Some(root) => self.principal_module((doc, read), root, uri),
             None => self.fail(&uri, "the stylesheet has no element".into()),
         }
     }
 
-    fn principal_module(&mut self, doc: Document, root: NodeId, uri: String) {
+    fn principal_module(&mut self, (doc, read): Parsed, root: NodeId, uri: String) {
         let file = self.file(&uri);
         let has_bases = has_bases(&doc);
-        self.level(Arc::new(Module { doc, root, file, uri, has_bases }), &mut Vec::new());
+        self.level(Arc::new(Module { doc, root, file, uri, has_bases, read }), &mut Vec::new());
     }
 
     fn file(&mut self, uri: &str) -> u16 {
@@ -305,7 +331,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn parse(&mut self, source: &[u8], uri: &str) -> Option<Document> {
+    fn parse(&mut self, source: &[u8], uri: &str) -> Option<Parsed> {
         let options = ParseOptions {
             dtd: self.options.dtd.clone(),
             base_uri: Some(uri.to_owned()),
@@ -313,10 +339,11 @@ impl Compiler<'_> {
         };
         match Document::parse(source.to_vec(), &options) {
             Ok(mut doc) => {
-                if self.options.processor != Processor::V1 {
-                    self.use_when(&mut doc, uri);
-                }
-                Some(doc)
+                let read = match self.options.processor {
+                    Processor::V1 => HashMap::new(),
+                    _ => self.use_when(&mut doc, uri),
+                };
+                Some((doc, read))
             }
             Err(error) => {
                 self.errors.push(XsltError {
@@ -348,7 +375,7 @@ impl Compiler<'_> {
                 return None;
             }
         };
-        let doc = self.parse(&bytes, &uri)?;
+        let (doc, read) = self.parse(&bytes, &uri)?;
         let root = match &fragment {
             Some(id) => find_id(&doc, id),
             None => doc.document_element(),
@@ -359,7 +386,20 @@ impl Compiler<'_> {
         };
         let file = self.file(&uri);
         let has_bases = has_bases(&doc);
-        Some(Arc::new(Module { doc, root, file, uri, has_bases }))
+        Some(Arc::new(Module { doc, root, file, uri, has_bases, read }))
+    }
+
+    /// The module of an `xsl:import` or `xsl:include`.
+    fn referred_module(
+        &mut self,
+        module: &Module,
+        node: NodeId,
+        href: &str,
+        base: &str,
+    ) -> Option<Arc<Module>> {
+        let Some(read) = module.read.get(&node) else { return self.load(href, base) };
+        self.errors.extend(read.errors.iter().cloned());
+        read.module.clone()
     }
 
     /// Collects the declarations of a module and of its imports: those first, since they have lower precedence.
@@ -378,7 +418,7 @@ impl Compiler<'_> {
                 continue;
             }
             let before = self.errors.len();
-            match self.load(&href, &base) {
+            match self.referred_module(&importing, node, &href, &base) {
                 Some(imported) => self.level(imported, open),
                 None => self.place_last_error(before, &importing, node),
             }
@@ -462,7 +502,7 @@ impl Compiler<'_> {
                     continue;
                 }
                 let before = self.errors.len();
-                match self.load(href, &base) {
+                match self.referred_module(module, child, href, &base) {
                     Some(included) => {
                         open.push(uri);
                         self.collect(&included, nodes, imports, open);
@@ -607,6 +647,7 @@ impl Compiler<'_> {
             globals: &self.globals,
             functions: &self.functions,
             version2_functions: &self.version2_functions,
+            types: &self.function_types,
             version2: self.plan.version2,
             symbols: &self.symbols,
             variables: true,

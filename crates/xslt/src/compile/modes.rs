@@ -60,6 +60,9 @@ impl Compiler<'_> {
                 .map(|(_, _, contrary)| contrary.unwrap_or(place));
             self.mode_attributes.insert((mode, name), (self.precedence, value, contrary));
         }
+        if self.attribute(node, "use-accumulators").is_some() {
+            self.plan.modes[mode].accumulators = self.applicable(node);
+        }
         for flag in ["warning-on-no-match", "warning-on-multiple-match", "streamable"] {
             self.yes_no(node, flag);
         }

@@ -9,21 +9,44 @@ use xml::{Document, NodeId, NodeKind};
 use xpath::atomic::Atomic;
 use xpath::{Context, SeqType, Value, Version};
 
-/// A static variable: namespace, local name and value.
-pub(crate) type StaticVariable = (String, String, Value);
+/// A static variable or parameter.
+pub(crate) struct StaticVariable {
+    pub namespace: String,
+    pub local: String,
+    pub value: Value,
+    is_param: bool,
+    /// The level of its module: see [`Preparation::levels`].
+    level: u32,
+}
+
+/// What the preparation of a module depends on.
+pub(super) struct Preparation<'p> {
+    /// Parameters from outside, by local name or `{uri}local`.
+    pub given: &'p [(String, String)],
+    /// By a processor of 3.0, whatever the version.
+    pub always: bool,
+    /// `xsl:evaluate` may run.
+    pub evaluates: bool,
+    /// The modules that import one another down to this one, included modules with those that include them: a number for each.
+    pub levels: Vec<u32>,
+}
+
+/// Reads the module of an `xsl:import` or `xsl:include`, whose static variables are declared there.
+pub(super) type ReadModule<'r> = dyn FnMut(&Document, NodeId, &mut Vec<StaticVariable>) + 'r;
 
 /// Most braces in a shadow attribute.
 const MAX_BRACES: usize = 1000;
 
-/// Prepares a module: removes excluded elements, and evaluates shadow attributes. `given`: parameters from outside, by local name or
-/// `{uri}local`; `always`: by a processor of 3.0, whatever the version;
-/// `evaluates`: `xsl:evaluate` may run. Errors: sentences.
+/// Prepares a module: removes excluded elements, and evaluates shadow attributes. Modules that it imports or includes are read where
+/// that is written. Errors: sentences.
 pub(super) fn prepare(
     doc: &mut Document,
     variables: &mut Vec<StaticVariable>,
-    (given, always, evaluates): (&[(String, String)], bool, bool),
+    preparation: &Preparation<'_>,
+    read: &mut ReadModule<'_>,
     errors: &mut Vec<String>,
 ) {
+    let Preparation { always, evaluates, .. } = *preparation;
     let nodes: Vec<NodeId> =
         doc.descendants(Document::ROOT).filter(|n| doc.kind(*n) == NodeKind::Element).collect();
     let mut doomed: Vec<NodeId> = Vec::new();
@@ -85,13 +108,17 @@ pub(super) fn prepare(
                     false
                 }
             };
-            if is_static && let Err(message) = declare(doc, node, variables, given, language) {
+            if is_static && let Err(message) = declare(doc, node, variables, preparation, language) {
                 errors.push(message);
             }
         }
+        let is_top = || doc.parent(node).is_some_and(|parent| is_stylesheet(doc, parent));
+        if of_xslt && matches!(doc.local(node), "import" | "include") && is_top() {
+            read(doc, node, variables);
+        }
     }
     for node in doomed {
-        if doc.namespace(node) == XSLT && matches!(doc.local(node), "stylesheet" | "transform") {
+        if is_stylesheet(doc, node) {
             // A module that is excluded becomes one without declarations.
             let children: Vec<NodeId> = doc.children(node).collect();
             children.into_iter().for_each(|child| doc.detach(child));
@@ -99,6 +126,10 @@ pub(super) fn prepare(
         }
         doc.detach(node);
     }
+}
+
+fn is_stylesheet(doc: &Document, node: NodeId) -> bool {
+    doc.namespace(node) == XSLT && matches!(doc.local(node), "stylesheet" | "transform")
 }
 
 /// Whether no implemented version has an element of that name.
@@ -125,9 +156,10 @@ fn declare(
     doc: &Document,
     node: NodeId,
     variables: &mut Vec<StaticVariable>,
-    given: &[(String, String)],
+    preparation: &Preparation<'_>,
     language: Language,
 ) -> Result<(), String> {
+    let given = preparation.given;
     let name = doc.attribute(node, "", "name").unwrap_or_default().trim().to_owned();
     let top = doc.parent(node).is_some_and(|parent| doc.parent(parent) == Some(Document::ROOT));
     if !top {
@@ -196,11 +228,21 @@ fn declare(
         let cx = Context::without_document(&names);
         value = ty.convert(value, &cx).map_err(|e| format!("XTTE0570: ${name}: {}", e.message))?;
     }
-    // The variable that was declared first has the higher precedence.
-    if !variables.iter().any(|(u, l, _)| u == uri && l == local) {
-        variables.push((uri.to_owned(), local.to_owned(), value));
+    let is_param = doc.local(node) == "param";
+    let level = preparation.levels.last().copied().unwrap_or_default();
+    match variables.iter().find(|earlier| earlier.namespace == uri && earlier.local == local) {
+        None => {
+            let (namespace, local) = (uri.to_owned(), local.to_owned());
+            variables.push(StaticVariable { namespace, local, value, is_param, level });
+            Ok(())
+        }
+        // What was declared earlier in the module itself or in one that imports it has at least the precedence of this one.
+        Some(earlier) if preparation.levels.contains(&earlier.level) => Ok(()),
+        Some(earlier) if earlier.value == value && earlier.is_param == is_param => Ok(()),
+        Some(_) => {
+            Err(format!("XTSE3450: the static variable ${name} is declared otherwise in an imported module"))
+        }
     }
-    Ok(())
 }
 
 fn evaluate(
@@ -222,7 +264,7 @@ fn evaluate(
     };
     let expression = xpath::Expression::compile(source, &options).map_err(|e| e.sentence())?;
     let names = Named { doc, node, language };
-    let values: Vec<Value> = variables.iter().map(|(_, _, value)| value.clone()).collect();
+    let values: Vec<Value> = variables.iter().map(|variable| variable.value.clone()).collect();
     let cx = Context { locals: &values, node: xpath::Node::ABSENT, ..Context::without_document(&names) };
     expression.evaluate(&cx).map_err(|e| e.sentence())
 }

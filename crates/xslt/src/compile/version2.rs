@@ -230,11 +230,8 @@ impl Compiler<'_> {
                 let content = self.content(node, &[]);
                 version2(Version2::Attribute { name, namespace, scope, content })
             }
-            local @ ("attribute" | "element") => {
+            "attribute" | "element" => {
                 self.no_schema(node);
-                if local == "element" {
-                    self.flag(node, "inherit-namespaces", true);
-                }
                 None
             }
             "comment" => {
@@ -271,14 +268,14 @@ impl Compiler<'_> {
                     &["use-attribute-sets"]
                 };
                 self.attributes(node, version3, &[]);
-                self.flag(node, "inherit-namespaces", true);
+                let inherits = self.flag(node, "inherit-namespaces", true);
                 let select =
                     if self.plan.version3 { self.expression_attribute(node, "select") } else { None };
                 self.no_schema(node);
                 let namespaces = self.flag(node, "copy-namespaces", true);
                 let sets = self.uses(node, "");
                 let body = self.body(node);
-                version2(Version2::Copy { select, sets, body, namespaces })
+                version2(Version2::Copy { select, sets, body, namespaces, inherits })
             }
             "for-each-group" => {
                 let attributes = [

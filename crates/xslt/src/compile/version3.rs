@@ -6,8 +6,8 @@ use crate::model::{Argument, Body, Instruction, Op};
 use crate::names::Name;
 use crate::version2::{Content, Version2};
 use crate::version3::{
-    Accumulator, AccumulatorRule, CAUGHT, Catch, ERRORS, ErrorTest, IterateParam, MergeKey, MergeSource,
-    Part, Version3,
+    Accumulator, AccumulatorRule, Applicable, CAUGHT, Catch, ERRORS, ErrorTest, IterateParam, MergeKey,
+    MergeSource, Part, Version3,
 };
 use xml::{NodeId, NodeKind};
 
@@ -110,7 +110,7 @@ impl Compiler<'_> {
                 version3(Version3::Try { content, catches: catches.into() })
             }
             "map" => {
-                self.attributes(node, &["on-duplicates"], &[]);
+                self.attributes(node, &[], &[]);
                 let body = self.body(node);
                 version3(Version3::Map { body })
             }
@@ -140,8 +140,9 @@ impl Compiler<'_> {
                 let attributes = ["href", "streamable", "use-accumulators", "validation", "type"];
                 self.attributes(node, &attributes, &["href"]);
                 let Some(href) = self.avt_attribute(node, "href") else { return Some(None) };
+                let accumulators = self.applicable(node);
                 let body = self.body(node);
-                version3(Version3::SourceDocument { href, body })
+                version3(Version3::SourceDocument { href, accumulators, body })
             }
             "assert" => {
                 self.attributes(node, &["test", "select", "error-code"], &["test"]);
@@ -234,7 +235,8 @@ impl Compiler<'_> {
             self.error(node, "XTSE0010: xsl:merge-source needs an xsl:merge-key".into());
         }
         let name = self.attribute(node, "name").map(|name| name.trim().into());
-        Some(MergeSource { name, each, sources, select, sort_before, keys: keys.into() })
+        let accumulators = self.applicable(node);
+        Some(MergeSource { name, each, sources, accumulators, select, sort_before, keys: keys.into() })
     }
 
     /// The children of that name in the namespace of XSLT.
@@ -426,6 +428,46 @@ impl Compiler<'_> {
         let (slots, place) = (self.slots, self.place(node));
         let accumulator = Accumulator { initial, declared, rules: rules.into(), slot, slots, place };
         self.plan.accumulators.insert(name, accumulator);
+    }
+
+    /// `use-accumulators`: none by default. Whether there are accumulators of these names is known at the end
+    /// ([`Compiler::check_accumulators`]).
+    pub(super) fn applicable(&mut self, node: NodeId) -> Applicable {
+        let list = self.attribute(node, "use-accumulators").unwrap_or_default();
+        if list.trim() == "#all" {
+            return Applicable::All;
+        }
+        let mut names = Vec::new();
+        for word in list.split_ascii_whitespace() {
+            let wrong = |why: &str| format!("XTSE3300: use-accumulators=\"{list}\": {why}");
+            if word.starts_with('#') {
+                self.error(node, wrong("#all stands alone"));
+                continue;
+            }
+            let Some((namespace, local)) = self.expand(node, word) else { continue };
+            let name = self.symbols.intern(&namespace, &local);
+            if names.contains(&name) {
+                self.error(node, wrong("a name stands there twice"));
+                continue;
+            }
+            names.push(name);
+            let place = self.place(node);
+            self.accumulators_used.push((name, place));
+        }
+        Applicable::Only(names.into())
+    }
+
+    /// `use-accumulators` names accumulators that exist.
+    pub(super) fn check_accumulators(&mut self) {
+        for (name, place) in std::mem::take(&mut self.accumulators_used) {
+            if !self.plan.accumulators.contains_key(&name) {
+                let shown = self.symbols.show(name);
+                let message = format!("XTSE3300: there is no accumulator \"{shown}\" (use-accumulators)");
+                let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
+                let (line, column) = (place.line, place.column);
+                self.errors.push(crate::error::XsltError { message, uri, line, column, raised: None });
+            }
+        }
     }
 
     /// `xsl:context-item` of a template.

@@ -2,9 +2,7 @@
 //! the expected forms gives NaN or the empty string, as the EXSLT pages say.
 
 use std::time::{SystemTime, UNIX_EPOCH};
-use xpath::atomic::calendar::{
-    MONTHS, WEEKDAYS, astronomical, civil_from_days, days_from_civil, days_in_month, historical, is_leap,
-};
+use xpath::atomic::calendar::{MONTHS, WEEKDAYS, civil_from_days, days_from_civil, days_in_month, is_leap};
 
 /// Which fields a lexical value carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -169,7 +167,7 @@ impl Moment {
     fn valid(&self) -> bool {
         (1..=12).contains(&self.month)
             && self.day >= 1
-            && self.day <= days_in_month(self.year, self.month)
+            && self.day <= days_in_month(astronomical(self.year), self.month)
             && self.minute < 60
             && self.second < 60.0
             && (self.hour < 24 || (self.hour == 24 && self.minute == 0 && self.second == 0.0))
@@ -260,7 +258,7 @@ impl Moment {
         let linear = astronomical(self.year) * 12 + i64::from(self.month) - 1 + duration.months;
         let year = historical(linear.div_euclid(12));
         let month = linear.rem_euclid(12) as u8 + 1;
-        let day = self.day.min(days_in_month(year, month));
+        let day = self.day.min(days_in_month(astronomical(year), month));
         let time =
             f64::from(self.hour) * 3600.0 + f64::from(self.minute) * 60.0 + self.second + duration.seconds;
         let carry = (time / 86400.0).floor();
@@ -477,7 +475,7 @@ pub fn call(name: &str, arguments: &[String]) -> Option<DateResult> {
         },
         ("year", 0 | 1) => numeric(DateForm::has_year, &|m| m.year as f64),
         ("leap-year", 0 | 1) => match &moment {
-            Some(m) if m.kind.has_year() => Boolean(is_leap(m.year)),
+            Some(m) if m.kind.has_year() => Boolean(is_leap(astronomical(m.year))),
             _ => nan,
         },
         ("month-in-year", 0 | 1) => numeric(DateForm::has_month, &|m| f64::from(m.month)),
@@ -606,7 +604,12 @@ fn format_date(m: &Moment, pattern: &str) -> String {
         }
         let width = chars[at..].iter().take_while(|x| **x == c).count();
         at += width;
-        let number = |out: &mut String, value: i64| out.push_str(&format!("{value:0width$}"));
+        let number = |out: &mut String, value: i64| {
+            if value < 0 {
+                out.push('-');
+            }
+            out.push_str(&xpath::format::padded(value.unsigned_abs(), width));
+        };
         let hour = i64::from(m.hour);
         match c {
             'G' => out.push_str(if m.year < 0 { "BC" } else { "AD" }),
@@ -645,6 +648,16 @@ fn format_date(m: &Moment, pattern: &str) -> String {
         }
     }
     out
+}
+
+/// The astronomical year: the one before 1 is 0, not -1. (In EXSLT, which is of the time of XML Schema 1.0, there is no year 0.)
+fn astronomical(year: i64) -> i64 {
+    if year < 0 { year + 1 } else { year }
+}
+
+/// The inverse of [`astronomical`].
+fn historical(year: i64) -> i64 {
+    if year <= 0 { year - 1 } else { year }
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@
 use super::{Engine, Focus, Frame, Res};
 use crate::model::Place;
 use crate::names::Name;
-use crate::version3::Accumulator;
+use crate::version3::{Accumulator, Applicable};
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use xml::{NodeId, NodeKind};
 use xpath::{DocId, Node, Value};
 
@@ -21,9 +21,47 @@ type Values = Arc<HashMap<NodeId, (Value, Value)>>;
 pub(super) struct Accumulated {
     values: Mutex<HashMap<(Name, DocId), Values>>,
     busy: Mutex<HashSet<(Name, DocId)>>,
+    /// The documents that do not have all accumulators.
+    limited: Mutex<HashMap<DocId, Applicable>>,
 }
 
 impl Engine<'_> {
+    /// Reads a document for which `use-accumulators` says which accumulators have values in it. One that was read without that
+    /// before, by `doc()`, has all.
+    pub(super) fn load_with(
+        &self,
+        reference: &str,
+        base: &str,
+        applicable: &Applicable,
+    ) -> Result<Option<Node>, String> {
+        let before = self.docs.count();
+        let found = self.load_document(reference, base)?;
+        if let Some(node) = found {
+            let mut limited = self.accumulated.limited.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_new = self.docs.count() > before;
+            let known = limited.get(&node.doc).map(|known| known.and(applicable));
+            if let Some(applicable) = known.or_else(|| is_new.then(|| applicable.clone())) {
+                limited.insert(node.doc, applicable);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Which accumulators have values in the source document.
+    pub(super) fn limit_accumulators(&self, applicable: &Applicable) {
+        if !self.plan.accumulators.is_empty() {
+            let mut limited = self.accumulated.limited.lock().unwrap_or_else(PoisonError::into_inner);
+            limited.insert(DocId(0), applicable.clone());
+        }
+    }
+
+    /// A document that `doc()` or `document()` read has all accumulators.
+    pub(super) fn allow_accumulators(&self, id: DocId) {
+        if !self.plan.accumulators.is_empty() && id != DocId(0) {
+            self.accumulated.limited.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        }
+    }
+
     /// `accumulator-before()` and, with `after`, `accumulator-after()` of a node.
     pub(super) fn accumulator_value(&self, name: Name, focus: &Focus, after: bool) -> Res<Value> {
         let node = focus.node;
@@ -38,6 +76,17 @@ impl Engine<'_> {
         if node.is_namespace() || self.doc(node.doc).kind(node.id) == NodeKind::Attribute {
             let message = "XTTE3360: an accumulator has no value for attributes and namespaces";
             return Err(self.fail(Place::default(), message.into()));
+        }
+        let limited = self.accumulated.limited.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_values = limited.get(&node.doc).is_none_or(|applicable| applicable.has(name));
+        drop(limited);
+        if !has_values {
+            let shown = self.symbols.show(name);
+            let message = format!(
+                "XTDE3362: the accumulator \"{shown}\" is not one of the document's: use-accumulators of the initial mode, of \
+                 xsl:source-document or of xsl:merge-source does not name it"
+            );
+            return Err(self.fail(Place::default(), message));
         }
         let key = (name, node.doc);
         let failed = || self.fail(accumulator.place, "an accumulator could not be computed".into());

@@ -1,6 +1,6 @@
 //! Making nodes of the result: literal result elements, `xsl:element`, `xsl:attribute`, attribute sets, and texts of bodies.
 
-use super::out::{Fit, Out};
+use super::out::{Destination, Fit, Out};
 use super::{Engine, Focus, Frame, Res};
 use crate::model::Place;
 use crate::model::{Avt, Instruction, Literal, Op, Scope};
@@ -111,7 +111,7 @@ impl Engine<'_> {
         out: &mut Out<'_>,
     ) -> Res<()> {
         let name = self.attribute_name(name, namespace, scope, focus, frame, place)?;
-        let value = self.text_of(body, focus, frame)?;
+        let value = self.text_of(body, focus, frame, out.inner(self.plan.version3))?;
         let (prefix, uri, local) = name.parts();
         self.put_attribute(prefix, uri, local, &value, place, out)
     }
@@ -224,12 +224,13 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// The text of a body: the value of an attribute, comment or processing instruction.
+    /// The text of a body: the value of an attribute, comment or processing instruction. `destination`: see [`Out::inner`].
     pub(super) fn text_of<'t>(
         &'t self,
         body: &'t [Instruction],
         focus: Focus,
         frame: &mut Frame,
+        destination: Destination,
     ) -> Res<Cow<'t, str>> {
         match body {
             [] => Ok(Cow::Borrowed("")),
@@ -247,7 +248,7 @@ impl Engine<'_> {
                 self.string(select, focus, frame, *place).map(Cow::Owned)
             }
             body => {
-                let mut out = Out::text_only(self.plan.version2);
+                let mut out = Out::text_only(self.plan.version2).of(destination);
                 self.exec(body, focus, frame, &mut out)?;
                 Ok(Cow::Owned(out.into_text()))
             }

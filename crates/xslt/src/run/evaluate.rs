@@ -140,6 +140,7 @@ impl Engine<'_> {
                 position: 1,
                 size: 1,
                 locals: &values,
+                referred: false,
                 host: &host,
                 names: None,
             };
@@ -241,6 +242,7 @@ impl Engine<'_> {
             globals: &globals,
             functions: &functions,
             version2_functions: &version2_functions,
+            types: &HashMap::new(),
             version2: true,
             symbols: self.symbols,
             variables: false,

@@ -202,6 +202,7 @@ impl Engine<'_> {
             position: focus.position as usize,
             size: focus.size as usize,
             locals: &frame.locals,
+            referred: false,
             host: &host,
             names: self.docs.bound(focus.node.doc).map(|b| &b.pool),
         };

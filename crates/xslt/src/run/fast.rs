@@ -54,6 +54,9 @@ pub(super) struct Fast<'o> {
     /// The names of its attributes, see [`name_bit`].
     tag_names: u64,
     generated: u32,
+    /// The depths of open elements whose children do not inherit their namespaces: of these only the default namespace can be
+    /// taken away in XML 1.0.
+    isolated: Vec<usize>,
     /// Control characters are references (XSLT 2.0).
     references: bool,
 }
@@ -85,6 +88,7 @@ impl<'o> Fast<'o> {
             tag_scope: 0,
             tag_names: 0,
             generated: 0,
+            isolated: Vec::new(),
             references: version2,
         }
     }
@@ -104,6 +108,26 @@ impl<'o> Fast<'o> {
             return xml::escape::push_controlled(self.out, value, push_attribute);
         }
         push_attribute(self.out, value);
+    }
+
+    /// The children of the element just started do not inherit its namespaces.
+    pub fn isolate(&mut self) {
+        self.isolated.push(self.frames.len() + self.outer.len());
+    }
+
+    /// Whether a default namespace is in force that the element to be started does not inherit.
+    #[inline]
+    fn is_to_hide(&self, open: usize) -> bool {
+        !self.isolated.is_empty()
+            && self.isolated.last() == Some(&open)
+            && !self.lookup_in(self.scope, "").is_empty()
+    }
+
+    #[inline]
+    fn leave(&mut self, open: usize) {
+        if !self.isolated.is_empty() && self.isolated.last() == Some(&open) {
+            self.isolated.pop();
+        }
     }
 
     /// The output so far, unless a start tag is open: it is final.
@@ -157,21 +181,30 @@ impl<'o> Fast<'o> {
     /// [`Literal::bindings`].
     #[inline]
     pub fn start_literal(&mut self, literal: &Literal) {
+        let open = self.frames.len() + self.outer.len();
         self.outer.push(self.scope);
-        self.open_literal(literal);
+        self.open_literal(literal, open);
         self.tag_names = literal.mask;
         self.in_tag = true;
     }
 
     #[inline]
-    fn open_literal(&mut self, literal: &Literal) {
+    fn open_literal(&mut self, literal: &Literal, open: usize) {
         self.close_tag();
         self.tag = self.out.len();
         self.tag_end = self.tag + literal.open.len();
         self.tag_scope = self.scope;
+        // (One that has a default namespace of its own keeps or declares it.)
+        let binds = |bindings: &[crate::model::Declaration]| {
+            bindings.iter().any(|(prefix, uri)| prefix.is_empty() && !uri.is_empty())
+        };
+        let hides = self.is_to_hide(open) && !literal.bindings.as_deref().is_some_and(binds);
+        if hides {
+            self.scope = self.with(self.scope, "", "");
+        }
         match self.cache.get(literal.number as usize) {
             Some(cached) if cached.outer == self.scope => {
-                if cached.start == cached.end {
+                if cached.start == cached.end && !hides {
                     self.out.extend_from_slice(&literal.start);
                     return;
                 }
@@ -184,6 +217,9 @@ impl<'o> Fast<'o> {
                 self.declare_literal(literal);
             }
         }
+        if hides {
+            push_declaration(self.out, "", "");
+        }
         self.out.extend_from_slice(&literal.fixed);
     }
 
@@ -191,7 +227,7 @@ impl<'o> Fast<'o> {
     #[inline]
     pub fn start_leaf(&mut self, literal: &Literal) -> Leaf {
         let outer = self.scope;
-        self.open_literal(literal);
+        self.open_literal(literal, self.frames.len() + self.outer.len());
         self.out.push(b'>');
         Leaf { outer, content: self.out.len() }
     }
@@ -250,6 +286,7 @@ impl<'o> Fast<'o> {
 
     #[inline]
     pub fn end_literal(&mut self, close: &[u8]) {
+        self.leave(self.frames.len() + self.outer.len());
         if self.in_tag {
             self.in_tag = false;
             self.out.extend_from_slice(b"/>");
@@ -276,12 +313,18 @@ impl<'o> Fast<'o> {
         self.out.push(b'<');
         self.out.extend_from_slice(&self.names[name..]);
         self.tag_end = self.out.len();
+        let hides = self.is_to_hide(self.frames.len() + self.outer.len());
         self.frames.push(Frame { name: name as u32, scope: self.scope });
         self.tag_scope = self.scope;
         self.tag_names = 0;
         self.in_tag = true;
         if prefix != "xml" && !is_same(self.lookup_in(self.scope, prefix), namespace) {
             StartTag::declare(self, prefix, namespace);
+        }
+        // (The name itself needs it, or has taken it away.)
+        if hides && !prefix.is_empty() {
+            self.scope = self.with(self.scope, "", "");
+            push_declaration(self.out, "", "");
         }
     }
 
@@ -304,6 +347,7 @@ impl<'o> Fast<'o> {
     }
 
     pub fn end_element(&mut self) {
+        self.leave(self.frames.len() + self.outer.len());
         let Some(frame) = self.frames.pop() else { return };
         if self.in_tag {
             self.in_tag = false;

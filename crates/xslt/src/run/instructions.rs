@@ -227,26 +227,26 @@ impl Engine<'_> {
                 self.element(name, namespace.as_ref(), scope, sets, body, focus, frame, place, out)?;
             }
             Op::Attribute { fixed: Some(fixed), body, .. } => {
-                let value = self.text_of(body, focus, frame)?;
+                let value = self.text_of(body, focus, frame, out.inner(self.plan.version3))?;
                 self.put_attribute(&fixed.prefix, &fixed.namespace, &fixed.local, &value, place, out)?;
             }
             Op::Attribute { name, namespace, scope, body, .. } => {
                 self.attribute(name, namespace.as_ref(), scope, body, focus, frame, place, out)?;
             }
             Op::Comment { body } => {
-                let text = self.text_of(body, focus, frame)?;
+                let text = self.text_of(body, focus, frame, out.inner(self.plan.version3))?;
                 out.comment(&text);
             }
             Op::Pi { name, body } => {
                 let name = self.avt(name, focus, frame, place)?;
-                let text = self.text_of(body, focus, frame)?;
+                let text = self.text_of(body, focus, frame, out.inner(self.plan.version3))?;
                 if !xml::is_ncname(&name) || name.eq_ignore_ascii_case("xml") {
                     return Err(self
                         .fail(place, format!("\"{name}\" cannot be the name of a processing instruction")));
                 }
                 out.pi(&name, text.trim_start());
             }
-            Op::Copy { sets, body } => self.copy(sets, body, true, focus, frame, out)?,
+            Op::Copy { sets, body } => self.copy(sets, body, (true, true), focus, frame, out)?,
             Op::Version2(version2) => self.version2(version2, focus, frame, place, out)?,
             Op::CopyOf { select } => {
                 let value = self.value(select, focus, frame, place)?;

@@ -7,6 +7,15 @@ use xpath::{DocId, Node};
 impl Engine<'_> {
     /// `document()`: the root of a document (or the element its fragment identifier names), read once.
     pub(super) fn load(&self, reference: &str, base: &str) -> Result<Option<Node>, String> {
+        let found = self.load_document(reference, base)?;
+        if let Some(node) = found {
+            self.allow_accumulators(node.doc);
+        }
+        Ok(found)
+    }
+
+    /// The same for one that does not have all accumulators ([`Engine::load_with`]).
+    pub(super) fn load_document(&self, reference: &str, base: &str) -> Result<Option<Node>, String> {
         let absolute = self.options.resolver.absolute(reference, base);
         let (uri, fragment) = match absolute.split_once('#') {
             Some((uri, fragment)) => (uri.to_owned(), Some(fragment.to_owned())),

@@ -295,6 +295,9 @@ impl<'e> Engine<'e> {
                 *found.ok_or_else(|| self.fail(Place::default(), message()))?
             }
         };
+        if let (Some(mode), None) = (self.plan.modes.get(mode), self.options.initial_template) {
+            self.limit_accumulators(&mode.accumulators);
+        }
         let node = if self.options.no_input { Node::ABSENT } else { Node::new(node) };
         let focus = Focus::new(node, 0, next);
         let Some(name) = self.options.initial_template else {

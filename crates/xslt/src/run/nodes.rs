@@ -19,13 +19,13 @@ pub(super) fn namespace_node(doc: &Document, node: Node) -> (String, String) {
 }
 
 impl Engine<'_> {
-    /// `xsl:copy` (section 7.5).
+    /// `xsl:copy` (section 7.5): with its namespaces, which its children inherit.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn copy(
         &self,
         sets: &[usize],
         body: &[Instruction],
-        namespaces: bool,
+        (namespaces, inherits): (bool, bool),
         focus: Focus,
         frame: &mut Frame,
         out: &mut Out<'_>,
@@ -50,6 +50,9 @@ impl Engine<'_> {
         out.start_element(doc.prefix(node.id), doc.namespace(node.id), doc.local(node.id));
         if namespaces && !self.docs.bound(node.doc).is_some_and(|bound| bound.is_plain(doc)) {
             doc.each_in_scope_namespace(node.id, &mut |prefix, uri| out.namespace(prefix, uri));
+        }
+        if !inherits {
+            out.isolate();
         }
         self.attribute_sets(sets, focus, out)?;
         self.exec(body, focus, frame, out)?;

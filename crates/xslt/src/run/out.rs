@@ -13,6 +13,8 @@ pub(super) struct Out<'o> {
     /// A start tag waits for its attributes.
     open: bool,
     tag: Tag,
+    /// The depths of open elements whose children do not inherit their namespaces.
+    isolated: Vec<usize>,
     /// Bytes of text written, as a measure of the size of the result.
     pub written: usize,
     /// Elements, comments and instructions written, where bytes do not count them.
@@ -145,6 +147,7 @@ impl<'o> Out<'o> {
             sink,
             open: false,
             tag: Tag::default(),
+            isolated: Vec::new(),
             written: 0,
             events: 0,
             atomic_end: None,
@@ -183,6 +186,15 @@ impl<'o> Out<'o> {
 
     pub fn destination(&self) -> Destination {
         self.destination
+    }
+
+    /// The destination of content that is put together first and then written here. Before XSLT 3.0 no result may be written
+    /// from within it (`xsl:attribute`, `xsl:value-of`, …); there only from values of variables, functions and keys (section 25.2).
+    pub fn inner(&self, version3: bool) -> Destination {
+        match self.destination {
+            Destination::Principal | Destination::Further if version3 => Destination::Further,
+            _ => Destination::Temporary,
+        }
     }
 
     /// Whether nothing was written yet.
@@ -447,7 +459,45 @@ impl<'o> Out<'o> {
             }
             _ => {}
         }
+        self.hide_inherited(|_, prefix| literal.namespaces.iter().any(|(own, _)| **own == *prefix));
         true
+    }
+
+    /// The children of the element just started do not inherit its namespaces (XSLT 2.0 section 11.1).
+    #[cold]
+    pub fn isolate(&mut self) {
+        match &mut self.sink {
+            Sink::Fast(fast) => fast.isolate(),
+            _ => {
+                let depth = self.depth() + usize::from(self.open);
+                self.isolated.push(depth);
+            }
+        }
+    }
+
+    /// The number of open elements whose start tag is written.
+    fn depth(&self) -> usize {
+        match &self.sink {
+            Sink::Tree(builder) | Sink::Items { builder, .. } => builder.depth(),
+            Sink::Bytes(serializer) => serializer.depth(),
+            _ => 0,
+        }
+    }
+
+    /// Hides the namespaces of the parent from the element whose start tag was just written, if the parent is isolated. `own`: the
+    /// prefixes of its own namespaces.
+    #[inline]
+    fn hide_inherited(&mut self, own: impl Fn(&Tag, &str) -> bool) {
+        if let Some(depth) = self.isolated.last()
+            && *depth + 1 == self.depth()
+        {
+            let own = |prefix: &str| own(&self.tag, prefix);
+            match &mut self.sink {
+                Sink::Tree(builder) | Sink::Items { builder, .. } => builder.hide_inherited(&own),
+                Sink::Bytes(serializer) if !own("") => serializer.namespace("", ""),
+                _ => {}
+            }
+        }
     }
 
     /// A namespace node for the element just started.
@@ -601,6 +651,7 @@ impl<'o> Out<'o> {
             }
             _ => {}
         }
+        self.hide_inherited(|tag, prefix| tag.namespaces.iter().any(|(own, _)| tag.get(*own) == prefix));
     }
 
     /// Whether a processing instruction with these data cannot be written.
@@ -631,6 +682,11 @@ impl<'o> Out<'o> {
         }
         self.flush();
         self.events += 1;
+        if let Some(depth) = self.isolated.last()
+            && *depth == self.depth()
+        {
+            self.isolated.pop();
+        }
         match &mut self.sink {
             Sink::Tree(builder) => builder.end_element(),
             Sink::Items { builder, depth, .. } => {

@@ -184,7 +184,7 @@ impl Engine<'_> {
     }
 
     /// A document with these items.
-    fn document_of(&self, value: &Value, place: Place) -> Res<Value> {
+    pub(super) fn document_of(&self, value: &Value, place: Place) -> Res<Value> {
         let mut doc = Document::new();
         let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT));
         self.write_items(value, true, &mut out, place)?;

@@ -164,6 +164,7 @@ impl Engine<'_> {
         focus: Focus,
         frame: &mut Frame,
         place: Place,
+        destination: Destination,
     ) -> Res<String> {
         let separator = match &content.separator {
             Some(separator) => Some(self.avt(separator, focus, frame, place)?),
@@ -180,9 +181,9 @@ impl Engine<'_> {
                 let value = self.with_text(value, place)?;
                 Ok(self.joined(&value, separator.as_deref().unwrap_or(" ")))
             }
-            (None, None) => Ok(self.text_of(&content.body, focus, frame)?.into_owned()),
+            (None, None) => Ok(self.text_of(&content.body, focus, frame, destination)?.into_owned()),
             (None, Some(separator)) => {
-                let value = self.sequence_of(&content.body, focus, frame, place)?;
+                let value = self.sequence_to(&content.body, focus, frame, place, destination)?;
                 let value = self.with_text(value, place)?;
                 Ok(self.joined(&value, &separator))
             }

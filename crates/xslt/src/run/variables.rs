@@ -1,6 +1,6 @@
 //! Values of variables and parameters: bindings, global variables, result tree fragments.
 
-use super::out::Out;
+use super::out::{Destination, Out};
 use super::{Engine, Focus, Frame, Res};
 use crate::model::Binding;
 use crate::model::Place;
@@ -30,8 +30,9 @@ impl Engine<'_> {
             }
             Binding::Required(message) => Err(self.fail(place, message.to_string())),
             Binding::Text(body) => {
-                let text =
-                    self.temporarily(focus, |focus| Ok(self.text_of(body, focus, frame)?.into_owned()))?;
+                let text = self.temporarily(focus, |focus| {
+                    Ok(self.text_of(body, focus, frame, Destination::Temporary)?.into_owned())
+                })?;
                 self.add_text(text, place)
             }
             Binding::Body(body) => {

@@ -25,7 +25,7 @@ impl<'e> Engine<'e> {
                 self.write_items(&value, false, out, place)?;
             }
             Version2::Values { content, raw } => {
-                let text = self.content(content, focus, frame, place)?;
+                let text = self.content(content, focus, frame, place, out.inner(self.plan.version3))?;
                 out.text(&text, *raw);
             }
             Version2::TextTemplate(text) => {
@@ -34,17 +34,17 @@ impl<'e> Engine<'e> {
             }
             Version2::Attribute { name, namespace, scope, content } => {
                 let name = self.attribute_name(name, namespace.as_ref(), scope, focus, frame, place)?;
-                let text = self.content(content, focus, frame, place)?;
+                let text = self.content(content, focus, frame, place, out.inner(self.plan.version3))?;
                 let (prefix, uri, local) = name.parts();
                 self.put_attribute(prefix, uri, local, &text, place, out)?;
             }
             Version2::Comment { content } => {
-                let text = self.content(content, focus, frame, place)?;
+                let text = self.content(content, focus, frame, place, out.inner(self.plan.version3))?;
                 out.comment(&text);
             }
             Version2::Pi { name, content } => {
                 let name = self.avt(name, focus, frame, place)?;
-                let text = self.content(content, focus, frame, place)?;
+                let text = self.content(content, focus, frame, place, out.inner(self.plan.version3))?;
                 if !xml::is_ncname(&name) || name.eq_ignore_ascii_case("xml") {
                     let message =
                         format!("XTDE0890: \"{name}\" cannot be the name of a processing instruction");
@@ -59,7 +59,7 @@ impl<'e> Engine<'e> {
             }
             Version2::Namespace { name, content } => {
                 let prefix = self.avt(name, focus, frame, place)?;
-                let uri = self.content(content, focus, frame, place)?;
+                let uri = self.content(content, focus, frame, place, out.inner(self.plan.version3))?;
                 if !(prefix.is_empty() || xml::is_ncname(&prefix)) || prefix == "xmlns" {
                     return Err(self.fail(place, format!("XTDE0920: \"{prefix}\" cannot be a prefix")));
                 }
@@ -82,7 +82,7 @@ impl<'e> Engine<'e> {
                 let value = self.value(select, focus, frame, place)?;
                 self.copy_items(&value, *namespaces, out, place)?;
             }
-            Version2::Copy { select: Some(select), sets, body, namespaces } => {
+            Version2::Copy { select: Some(select), sets, body, namespaces, inherits } => {
                 let mark = self.mark();
                 let items = self.items(select, focus, frame, place)?;
                 match items.as_slice() {
@@ -93,7 +93,7 @@ impl<'e> Engine<'e> {
                             Some(Item::Atomic(atom)) => {
                                 self.write_items(&Value::from(atom), false, out, place)?
                             }
-                            _ => self.copy(sets, body, *namespaces, focus, frame, out)?,
+                            _ => self.copy(sets, body, (*namespaces, *inherits), focus, frame, out)?,
                         }
                     }
                     _ => {
@@ -103,14 +103,17 @@ impl<'e> Engine<'e> {
                 }
                 self.release(mark);
             }
-            Version2::Copy { select: None, sets, body, namespaces } => match self.item(focus.node) {
-                Some(Item::Atomic(atom)) => self.write_items(&Value::from(atom), false, out, place)?,
-                Some(_) => self.copy(sets, body, *namespaces, focus, frame, out)?,
-                None => {
-                    let message = "XTTE0945: xsl:copy needs a context item";
-                    return Err(self.fail(place, message.into()));
+            Version2::Isolate => out.isolate(),
+            Version2::Copy { select: None, sets, body, namespaces, inherits } => {
+                match self.item(focus.node) {
+                    Some(Item::Atomic(atom)) => self.write_items(&Value::from(atom), false, out, place)?,
+                    Some(_) => self.copy(sets, body, (*namespaces, *inherits), focus, frame, out)?,
+                    None => {
+                        let message = "XTTE0945: xsl:copy needs a context item";
+                        return Err(self.fail(place, message.into()));
+                    }
                 }
-            },
+            }
             Version2::ForEachGroup(group) => self.for_each_group(group, focus, frame, place, out)?,
             Version2::Analyze { select, regex, flags, matching, other } => {
                 let pattern = self.avt(regex, focus, frame, place)?;
@@ -164,7 +167,8 @@ impl<'e> Engine<'e> {
                 let mut nodes = match select {
                     Some(select) => self.items(select, focus, frame, place)?,
                     None => {
-                        let value = self.sequence_of(body, focus, frame, place)?;
+                        let destination = out.inner(self.plan.version3);
+                        let value = self.sequence_to(body, focus, frame, place, destination)?;
                         self.kept(&value)
                     }
                 };
@@ -210,7 +214,12 @@ impl<'e> Engine<'e> {
                         Some(code) => Some(self.avt(code, focus, frame, place)?),
                         None => None,
                     };
-                    let value = Value::from(text);
+                    // For `$err:value` of a catch; its errors were reported above.
+                    let value = match self.plan.version3 {
+                        true => self.message_document(content, focus, frame, place),
+                        false => Ok(Value::from(text)),
+                    };
+                    let value = value.unwrap_or_default();
                     return Err(self.raised(code.as_deref(), "XTMM9000", scope, value, message, place));
                 }
             }
@@ -241,6 +250,21 @@ impl<'e> Engine<'e> {
         let mut text = self.joined(&value, " ");
         text.push_str(&self.message(&content.body, focus, frame)?);
         Ok(text)
+    }
+
+    /// The message as a document.
+    #[cold]
+    fn message_document(
+        &self,
+        content: &Content,
+        focus: Focus,
+        frame: &mut Frame,
+        place: Place,
+    ) -> Res<Value> {
+        let Some(select) = &content.select else { return self.tree(&content.body, focus, frame, place) };
+        let mut items: Vec<Item> = self.value(select, focus, frame, place)?.items().collect();
+        items.extend(self.sequence_of(&content.body, focus, frame, place)?.items());
+        self.document_of(&Value::from_items(items), place)
     }
 
     /// The text of `xsl:analyze-string`: a string, or an untyped value.

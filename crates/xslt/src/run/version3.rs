@@ -1,7 +1,7 @@
 //! The instructions of XSLT 3.0.
 
 use super::construction::lookup;
-use super::out::{Destination, Out};
+use super::out::Out;
 use super::sort::TypedKey;
 use super::{Engine, Focus, Frame, NO_RULE, Res};
 use crate::error::XsltError;
@@ -94,10 +94,7 @@ impl<'e> Engine<'e> {
             Version3::Try { content, catches } => {
                 let mark = self.mark();
                 // Its output is written when it is known not to fail.
-                let destination = match out.destination() {
-                    Destination::Temporary => Destination::Temporary,
-                    _ => Destination::Further,
-                };
+                let destination = out.inner(true);
                 let tried = match &content.select {
                     Some(select) => self.value(select, focus, frame, place),
                     None => self.sequence_to(&content.body, focus, frame, place, destination),
@@ -163,7 +160,7 @@ impl<'e> Engine<'e> {
                 self.write_items(&value, false, out, place)?;
             }
             Version3::WherePopulated { body } => {
-                let value = self.sequence_of(body, focus, frame, place)?;
+                let value = self.sequence_to(body, focus, frame, place, out.inner(true))?;
                 let mut kept = Vec::new();
                 for item in value.items() {
                     if self.is_populated(&item)? {
@@ -173,10 +170,10 @@ impl<'e> Engine<'e> {
                 self.write_items(&Value::from_items(kept), false, out, place)?;
             }
             Version3::Conditional { parts } => self.conditional(parts, focus, frame, place, out)?,
-            Version3::SourceDocument { href, body } => {
+            Version3::SourceDocument { href, accumulators, body } => {
                 let href = self.avt(href, focus, frame, place)?;
                 let base = self.plan.bases.get(place.base as usize).map_or("", String::as_str);
-                let node = match self.load(&href, base) {
+                let node = match self.load_with(&href, base, accumulators) {
                     Ok(Some(node)) => node,
                     Ok(None) => {
                         return Err(self.fail(place, format!("FODC0002: there is no document \"{href}\"")));
@@ -382,7 +379,7 @@ impl<'e> Engine<'e> {
         let mut empty = true;
         for part in parts {
             if let Part::Always(body) = part {
-                let value = self.sequence_of(body, focus, frame, place)?;
+                let value = self.sequence_to(body, focus, frame, place, out.inner(true))?;
                 for item in value.items() {
                     empty = empty && self.is_vacuous(&item)?;
                 }
@@ -559,7 +556,7 @@ impl<'e> Engine<'e> {
         let mut starts = Vec::new();
         for item in uris.items() {
             let uri = self.item_text(&item);
-            match self.load(&uri, base) {
+            match self.load_with(&uri, base, &source.accumulators) {
                 Ok(Some(node)) => starts.push(node),
                 Ok(None) => return Err(self.fail(place, format!("FODC0002: there is no document \"{uri}\""))),
                 Err(message) => return Err(self.fail(place, format!("FODC0002: {message}"))),

@@ -374,7 +374,7 @@ impl Classifier<'_> {
                 self.atomic &= is_atomic(value);
                 self.binding(value, base, place)
             }
-            Version2::Convert { .. } => Ok(0),
+            Version2::Convert { .. } | Version2::Isolate => Ok(0),
             Version2::Version3(_) => Err(self.at(place, "instructions of XSLT 3.0 are not followed".into())),
             Version2::NextMatch { arguments } => {
                 self.arguments(arguments, base)?;

@@ -153,6 +153,12 @@ fn lookup(c: &Call<'_, '_>) -> Outcome {
     let Some(name) = c.qname(0)? else { return Err(c.missing(0, "a name")) };
     let Ok(arity) = usize::try_from(c.integer(1)?) else { return Ok(Value::Empty) };
     let made = |body: Body| function_value(FunctionItem::new(Some(name.clone()), arity, None, body), c.span);
+    if *name.namespace == *crate::sequence::types::XSD
+        && arity == 1
+        && AtomicType::of_list(&name.local).is_some()
+    {
+        return made(Body::Native(list, [Value::from(&*name.local)].into()));
+    }
     if *name.namespace == *crate::sequence::types::XSD {
         return match AtomicType::find(&name.local).filter(|ty| arity == 1 && ty.kind != Kind::Any) {
             Some(ty) if ty.name != "NOTATION" => made(Body::Cast(ty)),
@@ -166,6 +172,18 @@ fn lookup(c: &Call<'_, '_>) -> Outcome {
         Some(entry) if (entry.least..=entry.most).contains(&arity) => {
             made(Body::Entry(entry, Some(c.eval.seen(c.at))))
         }
+        _ => Ok(Value::Empty),
+    }
+}
+
+/// The constructor function of a list type, whose name was captured.
+fn list(c: &Call<'_, '_>, captured: &[Value]) -> Outcome {
+    let ty = match captured.first().and_then(Value::single_atomic) {
+        Some(name) => AtomicType::of_list(&name.to_text()),
+        None => None,
+    };
+    match (ty, c.atom(0)?) {
+        (Some(ty), Some(atom)) => crate::sequence::list_of(&atom, ty, c.span),
         _ => Ok(Value::Empty),
     }
 }

@@ -106,6 +106,7 @@ fn merge(c: &Call<'_, '_>) -> Outcome {
             spend(map.len() * 2)?;
             for (key, value) in map.entries() {
                 let value = match merged.get(key) {
+                    Some(_) if matches!(&*rule, "use-first" | "use-any") => continue,
                     Some(old) => chosen(key, old, value)?,
                     None => value.clone(),
                 };
@@ -118,8 +119,14 @@ fn merge(c: &Call<'_, '_>) -> Outcome {
     for map in &maps {
         spend(map.len() * 2)?;
         for (key, value) in map.entries() {
-            match merged.get_mut(key) {
-                Some(old) => *old = chosen(key, old, value)?,
+            match merged.entry(key) {
+                // The last entry counts as a whole: its key may be of another type.
+                Some((kept, old)) => {
+                    *old = chosen(key, old, value)?;
+                    if rule == "use-last" {
+                        *kept = key.clone();
+                    }
+                }
                 None => merged.add(key.clone(), value.clone()),
             }
         }

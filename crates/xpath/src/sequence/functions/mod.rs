@@ -13,6 +13,7 @@ mod numbers;
 mod output;
 mod random;
 mod sequences;
+mod signatures;
 mod strings;
 mod uris;
 mod version3;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 
 pub(crate) use nodes::deep_equal;
 pub(crate) use sequences::part;
+pub(crate) use signatures::signature;
 pub(crate) use uris::resolve as resolve_uri;
 
 /// What a function reads beyond its arguments.
@@ -151,7 +153,8 @@ pub fn takes(namespace: &str, name: &str, arity: usize) -> bool {
     if namespace == super::types::XSD {
         // These cannot be the target of a cast.
         let castable = !matches!(name, "NOTATION" | "anyAtomicType");
-        return arity == 1 && castable && crate::atomic::AtomicType::find(name).is_some();
+        let is_type = AtomicType::find(name).is_some() || AtomicType::of_list(name).is_some();
+        return arity == 1 && castable && is_type;
     }
     find_in(namespace, name).is_some_and(|entry| (entry.least..=entry.most).contains(&arity))
 }

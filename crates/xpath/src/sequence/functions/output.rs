@@ -22,6 +22,7 @@ pub(super) struct Params {
     options: WriteOptions,
     item_separator: Option<String>,
     allow_duplicates: bool,
+    html_version: Option<f64>,
     /// The last character of the encoding, if it is ASCII or ISO-8859-1: those behind it are referred to.
     last: Option<char>,
 }
@@ -39,6 +40,7 @@ impl Default for Params {
             },
             item_separator: None,
             allow_duplicates: false,
+            html_version: None,
             last: None,
         }
     }
@@ -230,7 +232,12 @@ impl Params {
                     _ => return Err(wrong()),
                 }
             }
-            "html-version" | "suppress-indentation" => {}
+            // (The same rule as `html-version` of `xsl:output`.)
+            "html-version" => {
+                let version: f64 = value.trim().parse().map_err(|_| wrong())?;
+                self.html_version = Some(version);
+            }
+            "suppress-indentation" => {}
             _ => return Err(c.fail("SEPM0017", format!("there is no parameter {name}"))),
         }
         Ok(())
@@ -249,6 +256,11 @@ impl Params {
         }
         if self.options.method == xml::Method::Html && self.options.version == "1.0" {
             "4.0".clone_into(&mut self.options.version);
+        }
+        if let (Some(version), xml::Method::Html | xml::Method::Xhtml) =
+            (self.html_version, self.options.method)
+        {
+            self.options.html5 = version >= 5.0;
         }
         // A string has no encoding; a small one decides which characters are in it.
         self.last = self.options.encoding.as_deref().and_then(last_character);

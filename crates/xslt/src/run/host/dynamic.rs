@@ -33,6 +33,7 @@ impl ExprHost<'_, '_> {
             globals: &globals,
             functions: &user,
             version2_functions: &version2,
+            types: &HashMap::new(),
             version2: engine.plan.version2,
             symbols: engine.symbols,
             variables: true,
@@ -75,7 +76,8 @@ impl ExprHost<'_, '_> {
             let failed = Mutex::default();
             let host = ExprHost { engine, locals: &[], current, xpath: &xpath, depth, next, dynamic, failed };
             let doc = engine.doc(node.doc);
-            let cx = Context { doc, node, item: None, position, size, locals: &[], host: &host, names: None };
+            let at = Context { position, size, ..Context::at(doc, node) };
+            let cx = at.with_host(&host);
             match xpath.expression.evaluate(&cx) {
                 Ok(value) => Ok(Some(value)),
                 // A limit that is exceeded ends the transformation.

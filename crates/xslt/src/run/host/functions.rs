@@ -459,11 +459,16 @@ impl Call<'_, '_, '_> {
         Ok(Value::from_items(copies))
     }
 
+    /// The context of the instructions around. In a function value there is none (XSLT 3.0 sections 14.2, 15.6 and 17.2).
+    fn dynamic(&self) -> Option<std::sync::Arc<super::super::dynamic::Dynamic>> {
+        if self.cx.referred { None } else { self.host.engine.dynamic(self.host.dynamic) }
+    }
+
     /// `current-group()`, `current-grouping-key()`.
     fn current_group(&self) -> Result<Value, String> {
         let engine = self.host.engine;
         let group = matches!(self.builtin.function, Function::CurrentGroup);
-        let dynamic = engine.dynamic(self.host.dynamic);
+        let dynamic = self.dynamic();
         let found = dynamic.and_then(|d| if group { d.group.clone() } else { d.key.clone() });
         Ok(match found {
             Some(value) => value,
@@ -491,9 +496,8 @@ impl Call<'_, '_, '_> {
 
     /// `regex-group()`.
     fn regex_group(&self) -> Result<Value, String> {
-        let engine = self.host.engine;
         let number = self.number(0)?;
-        let dynamic = engine.dynamic(self.host.dynamic);
+        let dynamic = self.dynamic();
         let found = dynamic.as_ref().and_then(|d| d.captures.get(number as usize)).filter(|_| number >= 0.0);
         Ok(Value::from(found.map_or("", |text| text)))
     }
