@@ -469,6 +469,7 @@ fn postgresql_keeps_the_promises() {
     let ask = "select version from pg_stat_ssl where pid = pg_backend_pid()";
     encrypted(&server, "sslmode", ["require", "verify-ca", "verify-full"], ask);
     values_and_takers(|options| server.source("", options), "select repeat('x', LENGTH)", MANY);
+    others_run_while_rows_are_taken(server.source("", Options::default()), MANY);
     limits(&server);
     cuts(&server);
     outages(&server);
@@ -495,6 +496,7 @@ fn mariadb_keeps_the_promises() {
     let ask = "show session status like 'Ssl_version'";
     encrypted(&server, "sslMode", ["REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"], ask);
     values_and_takers(|options| server.source("", options), "select repeat('x', LENGTH)", MANY);
+    others_run_while_rows_are_taken(server.source("", Options::default()), MANY);
     limits(&server);
     cuts(&server);
     outages(&server);
@@ -827,6 +829,39 @@ fn values_and_takers(source: impl Fn(Options) -> Source, long: &str, many: &str)
     });
 }
 
+/// Who takes a large result leaves its worker to others now and then, however fast the database is.
+fn others_run_while_rows_are_taken(source: Source, many: &str) {
+    run(async {
+        let pools = Pools::default();
+        let pool = pools.get("turns", source);
+        let mut lease = pool.get().await.unwrap();
+        let turns = Arc::new(AtomicUsize::new(0));
+        let other = tokio::spawn({
+            let turns = Arc::clone(&turns);
+            async move {
+                loop {
+                    turns.fetch_add(1, Relaxed);
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        // Rows in all, those since the other task ran, and the most of these.
+        let (mut rows, mut alone, mut longest, mut last) = (0, 0, 0, 0);
+        let take = |_: Row| {
+            let now = turns.load(Relaxed);
+            alone = if now == last { alone + 1 } else { 1 };
+            (last, longest, rows) = (now, longest.max(alone), rows + 1);
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_micros(200) {}
+            Ok(true)
+        };
+        lease.run(&Statement::new(many, pool.dialect()), &[], take).await.unwrap();
+        other.abort();
+        // A slice is a millisecond: five such rows, and one more where it ends in the middle of one.
+        assert!(rows == 70 && longest <= 6, "{longest} of {rows} rows in a row");
+    });
+}
+
 const MANY: &str =
     "with recursive n(a) as (select 1 union all select a + 1 from n where a < 70) select a from n";
 
@@ -835,6 +870,7 @@ fn sqlite_bounds_values_and_waits_for_takers() {
     let source =
         |options| Source::new("jdbc:sqlite:file:values?mode=memory", "", "", options, false).unwrap();
     values_and_takers(source, "select replace(hex(zeroblob(LENGTH/2)), '0', 'x')", MANY);
+    others_run_while_rows_are_taken(memory("turns"), MANY);
 }
 
 #[test]
