@@ -470,6 +470,10 @@ fn postgresql_keeps_the_promises() {
     encrypted(&server, "sslmode", ["require", "verify-ca", "verify-full"], ask);
     values_and_takers(|options| server.source("", options), "select repeat('x', LENGTH)", MANY);
     others_run_while_rows_are_taken(server.source("", Options::default()), MANY);
+    slow_takers_get_all_rows(
+        |options| server.source("", options),
+        &LONG_ROWS.replace("VALUE", "repeat('x', 1000000)"),
+    );
     limits(&server);
     cuts(&server);
     outages(&server);
@@ -497,6 +501,10 @@ fn mariadb_keeps_the_promises() {
     encrypted(&server, "sslMode", ["REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"], ask);
     values_and_takers(|options| server.source("", options), "select repeat('x', LENGTH)", MANY);
     others_run_while_rows_are_taken(server.source("", Options::default()), MANY);
+    slow_takers_get_all_rows(
+        |options| server.source("", options),
+        &LONG_ROWS.replace("VALUE", "repeat('x', 1000000)"),
+    );
     limits(&server);
     cuts(&server);
     outages(&server);
@@ -793,6 +801,16 @@ impl Sink for Slow {
     }
 }
 
+struct Lent<'a>(&'a mut Slow);
+impl Sink for Lent<'_> {
+    fn row(&mut self, row: Row) -> Result<bool, Error> {
+        self.0.row(row)
+    }
+    fn poll_room(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<()> {
+        self.0.poll_room(cx)
+    }
+}
+
 /// Values have a bound, and the database waits for who takes its rows, which no deadline counts.
 fn values_and_takers(source: impl Fn(Options) -> Source, long: &str, many: &str) {
     run(async {
@@ -815,15 +833,21 @@ fn values_and_takers(source: impl Fn(Options) -> Source, long: &str, many: &str)
         assert_eq!(pool.status().opened, (1, 0, 0));
         let mut slow = Slow { rows: 0, room: None };
         let statement = Statement::new(many, pool.dialect());
-        struct Lent<'a>(&'a mut Slow);
-        impl Sink for Lent<'_> {
-            fn row(&mut self, row: Row) -> Result<bool, Error> {
-                self.0.row(row)
-            }
-            fn poll_room(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<()> {
-                self.0.poll_room(cx)
-            }
-        }
+        lease.run(&statement, &[], Lent(&mut slow)).await.unwrap();
+        assert_eq!(slow.rows, 70);
+    });
+}
+
+/// The time in which nobody takes rows is not that of the statement, for the server neither.
+fn slow_takers_get_all_rows(source: impl Fn(Options) -> Source, long_rows: &str) {
+    run(async {
+        let pools = Pools::default();
+        let options = Options { query_timeout: Duration::from_millis(500), ..Options::default() };
+        let pool = pools.get("slow", source(options));
+        let mut lease = pool.get().await.unwrap();
+        let mut slow = Slow { rows: 0, room: None };
+        // More than the buffers between hold, so that the server waits.
+        let statement = Statement::new(long_rows, pool.dialect());
         lease.run(&statement, &[], Lent(&mut slow)).await.unwrap();
         assert_eq!(slow.rows, 70);
     });
@@ -862,6 +886,9 @@ fn others_run_while_rows_are_taken(source: Source, many: &str) {
     });
 }
 
+const LONG_ROWS: &str =
+    "with recursive n(a) as (select 1 union all select a + 1 from n where a < 70) select VALUE from n";
+
 const MANY: &str =
     "with recursive n(a) as (select 1 union all select a + 1 from n where a < 70) select a from n";
 
@@ -871,6 +898,7 @@ fn sqlite_bounds_values_and_waits_for_takers() {
         |options| Source::new("jdbc:sqlite:file:values?mode=memory", "", "", options, false).unwrap();
     values_and_takers(source, "select replace(hex(zeroblob(LENGTH/2)), '0', 'x')", MANY);
     others_run_while_rows_are_taken(memory("turns"), MANY);
+    slow_takers_get_all_rows(source, &LONG_ROWS.replace("VALUE", "hex(zeroblob(500000))"));
 }
 
 #[test]
