@@ -334,6 +334,28 @@ fn what_was_accepted_is_not_shed_where_compute_threads_are_few() {
     assert!(metric(&bus, "busbar_compute_runs_total") > 0, "nothing was computed elsewhere");
 }
 
+/// What a backend has done is not undone by a 503: the answer waits for a compute thread however many do.
+#[test]
+fn what_a_backend_has_answered_is_not_shed_where_compute_threads_are_few() {
+    let backend = Recorder::start(|_| Duration::ZERO);
+    let artifacts = format!(
+        "<proxy name='Orders'><target><inSequence><call><endpoint><address uri='http://{}/'/></endpoint></call>\
+         <script language='js'>for (var i = 0, n = 0; i &lt; 60000; i++) {{ n += i % 7; }}</script><property name='HTTP_SC' value='200' scope='axis2'/><respond/></inSequence></target></proxy>",
+        backend.address
+    );
+    let bus = Process::run(
+        &configuration("limits-answered", &artifacts),
+        &one_compute_thread("limits.compute_wait=1ms"),
+    );
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let ask = || ask(bus.http(), "POST", "/services/Orders", b"<a/>").unwrap().0;
+        let clients: Vec<_> = (0..16).map(|_| scope.spawn(ask)).collect();
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    assert_eq!(statuses, [200; 16], "{}", bus.stderr());
+    assert!(metric(&bus, "busbar_compute_runs_total") >= 16, "nothing was computed elsewhere");
+}
+
 /// That a bus has no room says nothing about a message: it is not dropped after so many attempts that were none.
 #[test]
 fn attempts_for_which_there_is_no_room_do_not_count() {

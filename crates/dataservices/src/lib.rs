@@ -28,6 +28,7 @@ mod rdf;
 mod request;
 mod run;
 mod service;
+mod sheet;
 mod table;
 mod template;
 mod value;

@@ -8,6 +8,7 @@ use crate::run::{Terms, perform};
 use flow::data::DataService;
 use flow::{Client, Context, Fault, Flow, Mediator, Moves, Need};
 use message::{Body, BodyError, BodyStream, Headers, MediaType, Payload, Reading, Value};
+use sql::TimeSlice;
 use std::any::Any;
 use std::borrow::Cow;
 use std::future::poll_fn;
@@ -181,6 +182,7 @@ pub(crate) async fn begun(
                 at: 0,
                 about,
                 message,
+                slice: TimeSlice::default(),
             })))
         }
     })
@@ -271,6 +273,8 @@ struct ResultBody {
     at: usize,
     about: String,
     message: String,
+    /// A client that takes everything at once keeps the worker no longer than that.
+    slice: TimeSlice,
 }
 
 impl BodyStream for ResultBody {
@@ -293,6 +297,9 @@ impl BodyStream for ResultBody {
             }
             let work = self.work.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
             let Some(running) = work else { return Poll::Ready(Ok(false)) };
+            if self.slice.poll(cx).is_pending() {
+                return Poll::Pending;
+            }
             match running.as_mut().poll(cx) {
                 Poll::Pending if self.pipe.len() == 0 => return Poll::Pending,
                 Poll::Pending => {}

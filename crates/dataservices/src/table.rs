@@ -2,11 +2,11 @@
 
 use crate::fault::{Trouble, code};
 use crate::plan::{Table, TableForm};
-use calamine::{Data, Reader, open_workbook_auto_from_rs};
+use crate::sheet::Sheet;
 use flow::NotDone;
 use sql::{Columns, Row, Value};
 use std::fs::File;
-use std::io::{BufReader, Cursor, Read};
+use std::io::{BufReader, Read};
 use std::sync::Arc;
 
 /// The rows of a table, of at most `most` bytes.
@@ -59,60 +59,16 @@ fn read(table: &Table, most: usize) -> Result<Vec<Row>, String> {
             let mut bytes = Vec::new();
             let read = file.take(most as u64 + 1).read_to_end(&mut bytes);
             read.map_err(|error| format!("{path}: {error}"))?;
-            if bytes.len() > most {
-                return Err(format!("{path} has more than {most} bytes"));
-            }
-            let mut book =
-                open_workbook_auto_from_rs(Cursor::new(bytes)).map_err(|error| format!("{path}: {error}"))?;
-            let sheet_names = book.sheet_names();
-            let found = match name {
-                None => sheet_names.first(),
-                Some(name) => sheet_names.iter().find(|sheet_name| sheet_name.eq_ignore_ascii_case(name)),
-            };
-            let Some(sheet) = found.cloned() else {
-                return Err(format!(
-                    "{path} has no sheet {}: {}",
-                    name.as_deref().unwrap_or_default(),
-                    sheet_names.join(", ")
-                ));
-            };
-            let range = book.worksheet_range(&sheet).map_err(|error| format!("{path}: {error}"))?;
-            // A range begins with its first cell that is not empty; rows and columns count from that of the sheet.
-            let (down, right) = range.start().unwrap_or_default();
-            for (number, cells) in range.rows().enumerate() {
-                let left = std::iter::repeat_n(Value::Null, right as usize);
-                let values = left.chain(cells.iter().map(cell)).collect();
-                if !rows.add(down as usize + number + 1, values)? {
+            let sheet = Sheet::read(bytes, name.as_deref(), most).map_err(|why| format!("{path}: {why}"))?;
+            let is_wanted = |number: usize| table.header == Some(number) || number >= table.first;
+            for (number, values) in sheet.rows(is_wanted) {
+                if !rows.add(number, values)? {
                     break;
                 }
             }
         }
     }
     Ok(rows.rows)
-}
-
-/// The value of a cell: whole numbers without a decimal point, dates and times as databases write them.
-fn cell(cell: &Data) -> Value {
-    match cell {
-        Data::Empty | Data::Error(_) => Value::Null,
-        Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) => Value::Text(text.clone()),
-        Data::Int(number) => Value::Integer(*number),
-        Data::Bool(truth) => Value::Boolean(*truth),
-        Data::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => Value::Integer(*number as i64),
-        Data::Float(number) => Value::Double(*number),
-        Data::DateTime(at) if at.is_datetime() => {
-            let (year, month, day, hour, minute, second, _) = at.to_ymd_hms_milli();
-            let day = format!("{year:04}-{month:02}-{day:02}");
-            match (hour, minute, second) {
-                (0, 0, 0) => Value::Date(day),
-                _ => Value::Timestamp(format!("{day} {hour:02}:{minute:02}:{second:02}.0")),
-            }
-        }
-        Data::DateTime(span) => Value::Double(span.as_f64()),
-        // Variants that a later version of the library may add.
-        #[allow(unreachable_patterns)]
-        other => Value::Text(other.to_string()),
-    }
 }
 
 /// The rows of a file so far.

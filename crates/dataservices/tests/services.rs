@@ -1195,11 +1195,20 @@ fn sheets_are_tables() {
         get_json(&sheet_tested, "all").body,
         r#"{"R":{"Row":[{"id":1,"name":"b<olt","price":1.25},{"id":2,"name":"nut","price":null}]}}"#
     );
+    let all_rows = tested("", &properties, &with(&sheet.replace("<maxrowcount>2</maxrowcount>", "")), "");
     let none = tested("", &properties, &with(&sheet.replace("items", "Orders")), "");
     let none = get_json(&none, "all");
-    assert!(none.status == 500 && none.body.contains("has no sheet Orders: Items"), "{none:?}");
+    assert!(none.status == 500 && none.body.contains("it has no sheet Orders: Items"), "{none:?}");
     let with_sql = tested("", &properties, &with("<sql>select * from Items</sql>"), "");
     assert!(with_sql.reports("the query `all` of a workbook has no `excel`"), "{:?}", with_sql.found);
+    // A few bytes that stand for gigabytes: cells at both ends of a sheet.
+    let far = "<row r='2'><c r='A2'><v>1</v></c></row><row r='1048576'><c r='XFD1048576'><v>2</v></c></row>";
+    workbook(&file, far);
+    let answer = get_json(&all_rows, "all");
+    assert!(answer.status == 500 && answer.body.contains("has more than 67108864 bytes"), "{answer:?}");
+    workbook(&file, &far.replace("XFD1048576", "XFE1048577"));
+    let answer = get_json(&all_rows, "all");
+    assert!(answer.status == 500 && answer.body.contains("DATABASE_ERROR"), "{answer:?}");
     std::fs::write(&file, "no workbook").unwrap();
     let broken = get_json(&sheet_tested, "all");
     assert!(broken.status == 500 && broken.body.contains("DATABASE_ERROR"), "{broken:?}");

@@ -39,6 +39,7 @@ pub const LOADING: &[Loading] = &[
     rule("circular-endpoint", "endpoints refer to each other in a circle"),
     rule("conflict", "two parts exclude each other"),
     rule("contradiction", "two attributes exclude each other"),
+    rule("credentials-for-all", "a `CORSRequestHandler` allows credentials and all origins"),
     rule("duplicate-context", "two APIs have the same context and version"),
     rule("duplicate-element", "an element occurs twice, and only the first one counts"),
     rule(

@@ -2,7 +2,7 @@
 //! the example round does it, on one thread and without a network. Prints for each size the quickest of all rounds in microseconds, which
 //! others on the machine disturb least.
 //!
-//! `cargo run --profile quick -p busbar-security --example cost [ROUNDS]`
+//! `cargo run --profile quick -p busbar-security --example cost [ROUNDS [SIZE…]]`
 #![allow(clippy::unwrap_used)]
 
 use busbar_security::algorithm::{Digest, Secret, Transport};
@@ -64,7 +64,10 @@ fn quickest(all: &[Duration]) -> f64 {
 }
 
 fn main() {
-    let rounds: usize = std::env::args().nth(1).map_or(300, |text| text.parse().unwrap());
+    let mut arguments = std::env::args().skip(1).map(|text| text.parse().unwrap());
+    let rounds: usize = arguments.next().unwrap_or(300);
+    let sizes: Vec<usize> = arguments.collect();
+    let sizes = if sizes.is_empty() { vec![1_000, 10_000, 100_000] } else { sizes };
     let (client, service) = (store("client"), store("service"));
     let (asking, answering) =
         (side(Role::Initiator, &client, &service), side(Role::Recipient, &service, &client));
@@ -88,7 +91,7 @@ fn main() {
     let bare = quickest(&operations);
     println!("the two operations with a private key: {bare:.0} µs");
     println!("{:>8} {:>8} {:>8} {:>8} {:>8} {:>6}", "size", "parse", "open", "secure", "beside", "part");
-    for size in [1_000, 10_000, 100_000] {
+    for size in sizes {
         let plain = message(size);
         let (mut parsed, mut opened, mut secured) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rounds {

@@ -13,6 +13,7 @@ mod parameter;
 mod pool;
 mod source;
 mod statement;
+mod time_slice;
 mod url;
 mod value;
 
@@ -22,5 +23,6 @@ pub use parameter::{Kind, Parameter};
 pub use pool::{Lease, Pool, Pools, State, Status};
 pub use source::{Isolation, Options, Source, Unusable};
 pub use statement::{Fill, Named, Statement};
+pub use time_slice::TimeSlice;
 pub use url::{Dialect, Target};
 pub use value::{Columns, Row, Value};

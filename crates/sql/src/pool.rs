@@ -5,6 +5,7 @@ use crate::error::{Error, Reason};
 use crate::parameter::Parameter;
 use crate::source::{Options, Source};
 use crate::statement::Statement;
+use crate::time_slice::TimeSlice;
 use crate::url::{Dialect, Target};
 use crate::value::Row;
 use files::places::begin;
@@ -524,7 +525,7 @@ impl Lease {
         self.is_busy = true;
         let ran = {
             let waits = Waits::default();
-            let mut rows = Timed { sink: rows, waits: &waits };
+            let mut rows = Timed { sink: rows, waits: &waits, slice: TimeSlice::default() };
             let mut run = pin!(connection.run(statement, parameters, &mut rows));
             let begun = Instant::now();
             // A deadline that the clock can represent: a setting may be any number.
@@ -663,10 +664,11 @@ impl Waits {
     }
 }
 
-/// A receiver of rows that measures how long it had no room.
+/// A receiver of rows that measures how long it had no room, and lets other tasks of the worker run.
 struct Timed<'a, S> {
     sink: S,
     waits: &'a Waits,
+    slice: TimeSlice,
 }
 
 impl<S: Sink> Sink for Timed<'_, S> {
@@ -685,7 +687,8 @@ impl<S: Sink> Sink for Timed<'_, S> {
             }
             _ => {}
         }
-        room
+        drop(since);
+        if room.is_ready() { self.slice.poll(cx) } else { room }
     }
 }
 

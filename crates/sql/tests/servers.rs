@@ -469,6 +469,11 @@ fn postgresql_keeps_the_promises() {
     let ask = "select version from pg_stat_ssl where pid = pg_backend_pid()";
     encrypted(&server, "sslmode", ["require", "verify-ca", "verify-full"], ask);
     values_and_takers(|options| server.source("", options), "select repeat('x', LENGTH)", MANY);
+    others_run_while_rows_are_taken(server.source("", Options::default()), MANY);
+    slow_takers_get_all_rows(
+        |options| server.source("", options),
+        &LONG_ROWS.replace("VALUE", "repeat('x', 1000000)"),
+    );
     limits(&server);
     cuts(&server);
     outages(&server);
@@ -495,6 +500,11 @@ fn mariadb_keeps_the_promises() {
     let ask = "show session status like 'Ssl_version'";
     encrypted(&server, "sslMode", ["REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"], ask);
     values_and_takers(|options| server.source("", options), "select repeat('x', LENGTH)", MANY);
+    others_run_while_rows_are_taken(server.source("", Options::default()), MANY);
+    slow_takers_get_all_rows(
+        |options| server.source("", options),
+        &LONG_ROWS.replace("VALUE", "repeat('x', 1000000)"),
+    );
     limits(&server);
     cuts(&server);
     outages(&server);
@@ -791,6 +801,16 @@ impl Sink for Slow {
     }
 }
 
+struct Lent<'a>(&'a mut Slow);
+impl Sink for Lent<'_> {
+    fn row(&mut self, row: Row) -> Result<bool, Error> {
+        self.0.row(row)
+    }
+    fn poll_room(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<()> {
+        self.0.poll_room(cx)
+    }
+}
+
 /// Values have a bound, and the database waits for who takes its rows, which no deadline counts.
 fn values_and_takers(source: impl Fn(Options) -> Source, long: &str, many: &str) {
     run(async {
@@ -813,19 +833,61 @@ fn values_and_takers(source: impl Fn(Options) -> Source, long: &str, many: &str)
         assert_eq!(pool.status().opened, (1, 0, 0));
         let mut slow = Slow { rows: 0, room: None };
         let statement = Statement::new(many, pool.dialect());
-        struct Lent<'a>(&'a mut Slow);
-        impl Sink for Lent<'_> {
-            fn row(&mut self, row: Row) -> Result<bool, Error> {
-                self.0.row(row)
-            }
-            fn poll_room(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<()> {
-                self.0.poll_room(cx)
-            }
-        }
         lease.run(&statement, &[], Lent(&mut slow)).await.unwrap();
         assert_eq!(slow.rows, 70);
     });
 }
+
+/// The time in which nobody takes rows is not that of the statement, for the server neither.
+fn slow_takers_get_all_rows(source: impl Fn(Options) -> Source, long_rows: &str) {
+    run(async {
+        let pools = Pools::default();
+        let options = Options { query_timeout: Duration::from_millis(500), ..Options::default() };
+        let pool = pools.get("slow", source(options));
+        let mut lease = pool.get().await.unwrap();
+        let mut slow = Slow { rows: 0, room: None };
+        // More than the buffers between hold, so that the server waits.
+        let statement = Statement::new(long_rows, pool.dialect());
+        lease.run(&statement, &[], Lent(&mut slow)).await.unwrap();
+        assert_eq!(slow.rows, 70);
+    });
+}
+
+/// Who takes a large result leaves its worker to others now and then, however fast the database is.
+fn others_run_while_rows_are_taken(source: Source, many: &str) {
+    run(async {
+        let pools = Pools::default();
+        let pool = pools.get("turns", source);
+        let mut lease = pool.get().await.unwrap();
+        let turns = Arc::new(AtomicUsize::new(0));
+        let other = tokio::spawn({
+            let turns = Arc::clone(&turns);
+            async move {
+                loop {
+                    turns.fetch_add(1, Relaxed);
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        // Rows in all, those since the other task ran, and the most of these.
+        let (mut rows, mut alone, mut longest, mut last) = (0, 0, 0, 0);
+        let take = |_: Row| {
+            let now = turns.load(Relaxed);
+            alone = if now == last { alone + 1 } else { 1 };
+            (last, longest, rows) = (now, longest.max(alone), rows + 1);
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_micros(200) {}
+            Ok(true)
+        };
+        lease.run(&Statement::new(many, pool.dialect()), &[], take).await.unwrap();
+        other.abort();
+        // A slice is a millisecond: five such rows, and one more where it ends in the middle of one.
+        assert!(rows == 70 && longest <= 6, "{longest} of {rows} rows in a row");
+    });
+}
+
+const LONG_ROWS: &str =
+    "with recursive n(a) as (select 1 union all select a + 1 from n where a < 70) select VALUE from n";
 
 const MANY: &str =
     "with recursive n(a) as (select 1 union all select a + 1 from n where a < 70) select a from n";
@@ -835,6 +897,8 @@ fn sqlite_bounds_values_and_waits_for_takers() {
     let source =
         |options| Source::new("jdbc:sqlite:file:values?mode=memory", "", "", options, false).unwrap();
     values_and_takers(source, "select replace(hex(zeroblob(LENGTH/2)), '0', 'x')", MANY);
+    others_run_while_rows_are_taken(memory("turns"), MANY);
+    slow_takers_get_all_rows(source, &LONG_ROWS.replace("VALUE", "hex(zeroblob(500000))"));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::options::{Options, parenthesised, split};
 use super::rows::{self, string};
 use super::{failed, of, selected};
 use crate::fault::Trouble;
-use sql::{Dialect, Error, Lease, Reason, Row};
+use sql::{Dialect, Error, Lease, Reason, Row, TimeSlice};
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -119,6 +119,7 @@ pub(super) struct Work<'a> {
     /// Bytes that rows and texts may still take, of this many.
     left: usize,
     most: usize,
+    slice: TimeSlice,
 }
 
 /// The values of a foreign key as texts; `None`: one is NULL, and the link leads nowhere.
@@ -126,7 +127,7 @@ type Key = Option<Vec<String>>;
 
 impl<'a> Work<'a> {
     pub fn new(lease: &'a mut Lease, most: usize) -> Work<'a> {
-        Work { lease, left: most, most }
+        Work { lease, left: most, most, slice: TimeSlice::default() }
     }
 
     fn take(&mut self, size: usize) -> Result<(), Trouble> {
@@ -171,6 +172,7 @@ impl<'a> Work<'a> {
                 rows::members(row, columns, &mut text);
                 self.take(text.len())?;
                 texts.push(text);
+                self.slice.pass().await;
             }
             for expand in links {
                 self.link(table, needed, expand, rows, &mut texts).await?;
@@ -198,13 +200,18 @@ impl<'a> Work<'a> {
                 needed_here.iter().position(|column| column.name == table.columns[at].name)
             })
             .collect();
-        let keys: Vec<Key> = rows.iter().map(|row| key_of(row, &here)).collect();
+        let mut keys: Vec<Key> = Vec::with_capacity(rows.len());
+        for row in rows {
+            keys.push(key_of(row, &here));
+            self.slice.pass().await;
+        }
         // Of each key one row stands for all.
         let mut first: HashMap<&[String], &Row> = HashMap::new();
         for (key, row) in keys.iter().zip(rows) {
             if let Some(key) = key {
                 first.entry(key).or_insert(row);
             }
+            self.slice.pass().await;
         }
         let mut needed = needed(&expand.columns, target, &expand.inside);
         for &(_, there) in &expand.link.columns {
@@ -225,8 +232,13 @@ impl<'a> Work<'a> {
             found.extend(self.rows(&sql, &target.name).await?);
         }
         let mut groups: HashMap<Vec<String>, Vec<usize>> = HashMap::new();
-        let is_known: HashMap<Vec<String>, &[String]> = first.keys().map(|key| (folded(key), *key)).collect();
+        let mut is_known: HashMap<Vec<String>, &[String]> = HashMap::with_capacity(first.len());
+        for key in first.keys() {
+            is_known.insert(folded(key), key);
+            self.slice.pass().await;
+        }
         for (number, row) in found.iter().enumerate() {
+            self.slice.pass().await;
             let Some(key) = key_of(row, &there) else { continue };
             // A database may take texts for equal that differ in case or in blanks at their end.
             let key = match first.contains_key(key.as_slice()) {
@@ -239,11 +251,11 @@ impl<'a> Work<'a> {
         let as_size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let (top, skip) = (top.map_or(usize::MAX, as_size), skip.map_or(0, as_size));
         let counts = expand.options.counts()?;
-        let kept: Vec<Row> = groups
-            .values()
-            .flat_map(|group| group.iter().skip(skip).take(top))
-            .map(|&number| found[number].clone())
-            .collect();
+        let mut kept: Vec<Row> = Vec::new();
+        for &number in groups.values().flat_map(|group| group.iter().skip(skip).take(top)) {
+            kept.push(found[number].clone());
+            self.slice.pass().await;
+        }
         // The texts of the rows in the order of `kept`, which is that of the groups.
         let written = self.written(target, &expand.columns, &needed, &expand.inside, &kept).await?;
         let mut written = written.into_iter();
@@ -252,6 +264,7 @@ impl<'a> Work<'a> {
             let some = group.iter().skip(skip).take(top).count();
             let texts: Vec<String> = written.by_ref().take(some).collect();
             of_key.insert(key, (group.len(), texts.join(",")));
+            self.slice.pass().await;
         }
         for (key, text) in keys.iter().zip(texts) {
             let group = key.as_deref().and_then(|key| of_key.get(key));
@@ -270,6 +283,7 @@ impl<'a> Work<'a> {
                 true => *text += &format!("[{inside}]"),
                 false => text.push_str(if inside.is_empty() { "null" } else { inside }),
             }
+            self.slice.pass().await;
         }
         Ok(())
     }

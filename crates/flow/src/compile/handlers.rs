@@ -131,12 +131,22 @@ fn handler(
                 let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
                 words.map(str::to_owned).collect::<Vec<_>>()
             };
+            let origins = list(&origins);
+            let credentials = value("allowCredentials").eq_ignore_ascii_case("true");
+            if credentials && origins.iter().any(|origin| origin == "*") {
+                compiler.warning(
+                    "credentials-for-all",
+                    "`allowCredentials` has no effect where all origins are allowed",
+                    handler.class.span,
+                    "each site could read what a user sees who is logged in: name the origins in `allowedOrigins`",
+                );
+            }
             Some(Handler::Cors(Arc::new(Cors {
                 disabled: false,
-                origins: list(&origins),
+                origins,
                 headers: list(&value("allowHeaders")).join(", "),
                 methods: list(&value("allowedMethods")).join(", "),
-                credentials: value("allowCredentials").eq_ignore_ascii_case("true"),
+                credentials,
             })))
         }
         name if WITHOUT_EFFECT.contains(&name) => {

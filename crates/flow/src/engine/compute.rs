@@ -11,8 +11,8 @@
 //! the client goes away it ends with the run, on the compute thread.
 //!
 //! The threads are few and of low priority, what waits for them has a bound in number and in time; what is beyond is shed
-//! with 503. Parts of a message in progress are not shed, nor messages whose clients have their 202 or that have none: they wait
-//! as many as they are (splits and `limits.flows` bound that) and until it is their turn, or the client goes away.
+//! with 503. Parts of a message in progress are not shed, nor messages that an endpoint was asked for, nor those whose clients have their 202
+//! or that have none: they wait as many as they are (splits and `limits.flows` bound that) and until it is their turn, or the client goes away.
 
 use super::queue::Queue;
 use crate::runtime::context::Context;
@@ -306,7 +306,9 @@ async fn moved<T: Send + 'static>(
     let compute = Compute::of(&services);
     let (pool, settings) = (&compute.0, &services.settings);
     let cancel = Cancel::default();
-    let stays = context.progress.part.is_branch() || context.progress.client == Waits::Nobody;
+    // What an endpoint was asked for is done: to refuse the message then would have its client ask for it again.
+    let progress = &context.progress;
+    let stays = progress.part.is_branch() || progress.client == Waits::Nobody || progress.asked.was_sent();
     let (reply, mut done) = oneshot::channel();
     let number = pool.next.fetch_add(1, Relaxed);
     let (time, cancelled) = (settings.script_time, cancel.clone());

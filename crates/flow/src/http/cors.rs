@@ -14,14 +14,15 @@ pub(crate) struct Allowed {
     origin: String,
 }
 
+/// Whether any origin is allowed. Then the answer is nobody's in particular: it has no credentials.
+fn is_for_all(cors: &Cors) -> bool {
+    cors.origins.iter().any(|allowed| allowed == "*")
+}
+
 /// What `Access-Control-Allow-Origin` says to a request; empty: nothing.
 fn origin_for(cors: &Cors, origin: Option<&str>) -> String {
     match origin {
-        // With credentials, browsers do not take `*`.
-        Some(origin) if cors.credentials && cors.origins.iter().any(|allowed| allowed == "*") => {
-            origin.to_owned()
-        }
-        _ if cors.origins.iter().any(|allowed| allowed == "*") => "*".to_owned(),
+        _ if is_for_all(cors) => "*".to_owned(),
         Some(origin) if cors.origins.iter().any(|allowed| allowed == origin) => origin.to_owned(),
         _ => String::new(),
     }
@@ -48,17 +49,18 @@ pub(crate) fn announce(context: &Context, methods: &str, headers: &mut Headers) 
     }
     let methods = if cors.methods.is_empty() { methods } else { &cors.methods };
     headers.set("Access-Control-Allow-Methods", methods);
+    if !cors.origins.is_empty() && !is_for_all(cors) {
+        // What is said to one origin, or to none, a cache must not give to another.
+        headers.append("Vary", "Origin");
+    }
     let Some(noted) = noted.as_ref().filter(|noted| !noted.origin.is_empty()) else { return };
     headers.set("Access-Control-Allow-Origin", &noted.origin);
     if !cors.headers.is_empty() {
         headers.set("Access-Control-Allow-Headers", &cors.headers);
     }
-    if cors.credentials {
+    // Not where all origins are allowed: each site could read what a user sees who is logged in.
+    if cors.credentials && !is_for_all(cors) {
         headers.set("Access-Control-Allow-Credentials", "true");
-    }
-    if noted.origin != "*" {
-        // A cache must not give it to other origins.
-        headers.append("Vary", "Origin");
     }
 }
 
@@ -76,7 +78,8 @@ mod tests {
         for (cors, origin, expected) in [
             (cors(&["*"], false), Some("http://a"), "*"),
             (cors(&["*"], false), None, "*"),
-            (cors(&["*"], true), Some("http://a"), "http://a"),
+            (cors(&["*"], true), Some("http://a"), "*"),
+            (cors(&["http://a"], true), Some("http://a"), "http://a"),
             (cors(&["http://a", "http://b"], false), Some("http://b"), "http://b"),
             (cors(&["http://a"], false), Some("http://a.evil"), ""),
             (cors(&["http://a"], false), Some("null"), ""),

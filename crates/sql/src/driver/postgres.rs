@@ -60,12 +60,15 @@ impl Session {
         if !first.is_empty() {
             connection.execute(AssertSqlSafe(first)).await.map_err(unavailable)?;
         }
-        // A pooler between the server and its clients may run each statement on another connection.
-        let unprepared = source.target.option("prepareThreshold").is_some_and(|value| value.trim() == "0");
+        let unprepared = is_unprepared(source);
         if !unprepared {
             // The server ends the statement of a connection that was closed; else it would notice that only when it has the answer. Servers before
-            // version 14, and on some systems, do not know this, and run such a statement to its end.
-            let _ = connection.execute("SET client_connection_check_interval = '1s'").await;
+            // version 14, and on some systems, do not know this: a time limit ends it, which counts the time in which nobody takes rows, too.
+            let notices = connection.execute("SET client_connection_check_interval = '1s'").await.is_ok();
+            if !notices {
+                let limit = format!("SET statement_timeout = {}", statement_timeout(source));
+                connection.execute(AssertSqlSafe(limit)).await.map_err(unavailable)?;
+            }
         }
         Ok(Session {
             connection,
@@ -197,15 +200,24 @@ fn options(source: &Source) -> Result<PgConnectOptions, Error> {
     if let Some(roots) = target.option("sslrootcert").or_else(system_roots) {
         options = options.ssl_root_cert(roots);
     }
-    // The server ends a statement that nobody waits for.
-    let mut settings = vec![(
-        "statement_timeout",
-        (source.options.query_timeout.as_millis() + 500).min(86_400_000).to_string(),
-    )];
+    let mut settings = Vec::new();
+    if is_unprepared(source) {
+        settings.push(("statement_timeout", statement_timeout(source)));
+    }
     if let Some(schema) = target.option("currentSchema") {
         settings.push(("search_path", schema.to_owned()));
     }
     Ok(options.options(settings))
+}
+
+/// Whether nothing that is prepared or set is kept: a pooler between the server and its clients may run each statement on another connection.
+fn is_unprepared(source: &Source) -> bool {
+    source.target.option("prepareThreshold").is_some_and(|value| value.trim() == "0")
+}
+
+/// Milliseconds after which the server ends a statement that nobody may wait for any more.
+fn statement_timeout(source: &Source) -> String {
+    (source.options.query_timeout.as_millis() + 500).min(86_400_000).to_string()
 }
 
 /// A parameter with the type that the JDBC driver gives it.

@@ -1,0 +1,219 @@
+//! Sheets of workbooks (Excel, OpenDocument) within limits: a few bytes of such a file can stand for gigabytes, because it is compressed and
+//! because the cells of a sheet may be anywhere.
+
+use calamine::{Data, DataRef, Reader, Sheets, open_workbook_auto_from_rs};
+use sql::Value;
+use std::io::{Cursor, Read};
+use zip::ZipArchive;
+
+/// How many times larger than a workbook may be what is compressed in it.
+const UNPACKED: u64 = 4;
+
+/// Approximate memory of a cell beside its text, in bytes.
+const CELL: usize = 48;
+
+/// Most rows and columns of a sheet, which are those of Excel.
+const ROWS: u32 = 1 << 20;
+const COLUMNS: u32 = 1 << 14;
+
+/// A cell: its row and column from 0, and its value.
+type Cell = (u32, u32, Data);
+
+/// The cells of a sheet that are not empty, in order.
+pub(crate) struct Sheet(Vec<Cell>);
+
+impl Sheet {
+    /// Reads a sheet, the first one if it has no name; the workbook may have `most` bytes, and its cells as many.
+    ///
+    /// # Errors
+    /// It is no workbook, has no such sheet, or is too large.
+    pub fn read(bytes: Vec<u8>, name: Option<&str>, most: usize) -> Result<Sheet, String> {
+        if bytes.len() > most {
+            return Err(format!("it has more than {most} bytes"));
+        }
+        check_unpacked(&bytes, (most as u64).saturating_mul(UNPACKED))?;
+        let mut book = open_workbook_auto_from_rs(Cursor::new(bytes)).map_err(|error| error.to_string())?;
+        let names = book.sheet_names();
+        let found = match name {
+            None => names.first(),
+            Some(name) => names.iter().find(|sheet| sheet.eq_ignore_ascii_case(name)),
+        };
+        let Some(sheet) = found else {
+            return Err(format!("it has no sheet {}: {}", name.unwrap_or_default(), names.join(", ")));
+        };
+        let mut cells = Cells { all: Vec::new(), left: most, most };
+        match &mut book {
+            Sheets::Xlsx(book) => match book.worksheet_cells_reader(sheet) {
+                Ok(mut reader) => {
+                    while let Some(cell) = reader.next_cell().map_err(|error| error.to_string())? {
+                        cells.add_lent(cell.get_position(), cell.get_value())?;
+                    }
+                }
+                // A chart.
+                Err(calamine::XlsxError::NotAWorksheet(_)) => {}
+                Err(error) => return Err(error.to_string()),
+            },
+            Sheets::Xlsb(book) => {
+                let mut reader = book.worksheet_cells_reader(sheet).map_err(|error| error.to_string())?;
+                while let Some(cell) = reader.next_cell().map_err(|error| error.to_string())? {
+                    cells.add_lent(cell.get_position(), cell.get_value())?;
+                }
+            }
+            Sheets::Xls(_) | Sheets::Ods(_) => {
+                let range = book.worksheet_range(sheet).map_err(|error| error.to_string())?;
+                let (down, right) = range.start().unwrap_or_default();
+                for (row, column, value) in range.used_cells() {
+                    let text = match value {
+                        Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) => text.len(),
+                        _ => 0,
+                    };
+                    cells.add((down + row as u32, right + column as u32), text, || value.clone())?;
+                }
+            }
+        }
+        // The last one of several at one place counts.
+        cells.all.reverse();
+        cells.all.sort_by_key(|&(row, column, _)| (row, column));
+        cells.all.dedup_by_key(|&mut (row, column, _)| (row, column));
+        Ok(Sheet(cells.all))
+    }
+
+    /// Its rows from the first one that is not empty to the last: the number from 1, and the values of `wanted` ones from the first column on.
+    /// All are as long as the longest.
+    pub fn rows(&self, wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = (usize, Vec<Value>)> {
+        let mut rest = self.0.as_slice();
+        let (first, last) = (rest.first().map_or(1, |cell| cell.0), rest.last().map_or(0, |cell| cell.0));
+        let width = rest.iter().map(|cell| cell.1 as usize + 1).max().unwrap_or_default();
+        (first..=last).filter_map(move |row| {
+            let length = rest.iter().take_while(|cell| cell.0 == row).count();
+            let (cells, behind) = rest.split_at(length);
+            rest = behind;
+            let number = row as usize + 1;
+            wanted(number).then(|| {
+                let mut values = vec![Value::Null; width];
+                for (_, column, data) in cells {
+                    values[*column as usize] = value(data);
+                }
+                (number, values)
+            })
+        })
+    }
+}
+
+/// Cells that are read.
+struct Cells {
+    all: Vec<Cell>,
+    /// Bytes that they may still take, of this many.
+    left: usize,
+    most: usize,
+}
+
+impl Cells {
+    fn add_lent(&mut self, at: (u32, u32), value: &DataRef<'_>) -> Result<(), String> {
+        let text = match value {
+            DataRef::Empty => return Ok(()),
+            DataRef::String(text) | DataRef::DateTimeIso(text) | DataRef::DurationIso(text) => text.len(),
+            DataRef::SharedString(text) => text.len(),
+            _ => 0,
+        };
+        self.add(at, text, || value.clone().into())
+    }
+
+    /// Adds a cell; its text has so many bytes.
+    fn add(
+        &mut self,
+        (row, column): (u32, u32),
+        text: usize,
+        value: impl FnOnce() -> Data,
+    ) -> Result<(), String> {
+        if row >= ROWS || column >= COLUMNS {
+            return Err(format!("a cell is beyond row {ROWS} or column {COLUMNS}"));
+        }
+        let too_large = || format!("its cells have more than {} bytes", self.most);
+        self.left = self.left.checked_sub(CELL + text).ok_or_else(too_large)?;
+        self.all.push((row, column, value()));
+        Ok(())
+    }
+}
+
+/// Checks how large the files in a zip file are. What they say of that themselves does not count.
+fn check_unpacked(bytes: &[u8], most: u64) -> Result<(), String> {
+    if !bytes.starts_with(b"PK") {
+        return Ok(());
+    }
+    let broken = |error: &dyn std::fmt::Display| format!("it is not a readable zip file: {error}");
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| broken(&error))?;
+    let mut left = most;
+    for index in 0..archive.len() {
+        let entry = archive.by_index(index).map_err(|error| broken(&error))?;
+        let read = std::io::copy(&mut entry.take(left + 1), &mut std::io::sink());
+        let size = read.map_err(|error| broken(&error))?;
+        left = left.checked_sub(size).ok_or_else(|| format!("what is in it has more than {most} bytes"))?;
+    }
+    Ok(())
+}
+
+/// The value of a cell: whole numbers without a decimal point, dates and times as databases write them.
+fn value(cell: &Data) -> Value {
+    match cell {
+        Data::Empty | Data::Error(_) => Value::Null,
+        Data::String(text) | Data::DateTimeIso(text) | Data::DurationIso(text) => Value::Text(text.clone()),
+        Data::Int(number) => Value::Integer(*number),
+        Data::Bool(truth) => Value::Boolean(*truth),
+        Data::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => Value::Integer(*number as i64),
+        Data::Float(number) => Value::Double(*number),
+        Data::DateTime(at) if at.is_datetime() => {
+            let (year, month, day, hour, minute, second, _) = at.to_ymd_hms_milli();
+            let day = format!("{year:04}-{month:02}-{day:02}");
+            match (hour, minute, second) {
+                (0, 0, 0) => Value::Date(day),
+                _ => Value::Timestamp(format!("{day} {hour:02}:{minute:02}:{second:02}.0")),
+            }
+        }
+        Data::DateTime(span) => Value::Double(span.as_f64()),
+        // Variants that a later version of the library may add.
+        #[allow(unreachable_patterns)]
+        other => Value::Text(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn what_is_compressed_has_a_bound_in_all() {
+        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        for name in ["a", "b"] {
+            zip.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
+            zip.write_all(&[b' '; 50_000]).unwrap();
+        }
+        let bytes = zip.finish().unwrap().into_inner();
+        assert!(bytes.len() < 1000);
+        assert_eq!(check_unpacked(&bytes, 100_000), Ok(()));
+        assert_eq!(check_unpacked(&bytes, 99_999).unwrap_err(), "what is in it has more than 99999 bytes");
+        assert!(check_unpacked(&bytes[..bytes.len() - 30], 100_000).is_err());
+        let refused = Sheet::read(bytes, None, 1000).err();
+        assert_eq!(refused.as_deref(), Some("what is in it has more than 4000 bytes"));
+    }
+
+    #[test]
+    fn rows_are_made_when_they_are_wanted() {
+        let number = |number| Data::Int(number);
+        let sheet = Sheet(vec![(1, 1, number(1)), (1, 2, number(2)), (1_000_000, 0, number(3))]);
+        let all: Vec<_> = sheet.rows(|number| number == 2 || number > 999_999).collect();
+        let row = |at, values: [Option<i64>; 3]| {
+            (at, values.map(|value| value.map_or(Value::Null, Value::Integer)).to_vec())
+        };
+        assert_eq!(
+            all,
+            [
+                row(2, [None, Some(1), Some(2)]),
+                row(1_000_000, [None; 3]),
+                row(1_000_001, [Some(3), None, None])
+            ]
+        );
+        assert_eq!(Sheet(Vec::new()).rows(|_| true).count(), 0);
+    }
+}
