@@ -38,7 +38,7 @@ const PAGE: Page = Page {
     family: Family::Quality,
     semantics: "The request needs the header `Authorization: Bearer TOKEN`. The key manager is asked about the token with each request: `validate` of
 `OAuth2TokenValidationService` in SOAP 1.2, with user and password as basic authentication. Nothing is kept of its answer. If it has a
-JWT, that becomes the transport header `X-JWT-Assertion`. The body of the request is not read.
+JWT, that becomes the transport header `X-JWT-Assertion`; without one that header is removed. The body of the request is not read.
 
 These properties (default scope) change what is asked:
 
@@ -81,6 +81,9 @@ const SETTINGS: [&str; 3] = [
 ];
 /// What begins the header, as WSO2 compares it.
 const SCHEME: &str = "Bearer ";
+
+/// The header with what the key manager says of the caller.
+const ASSERTION: &str = "X-JWT-Assertion";
 
 const REFUSED: &str = "OAuth 2.0 authentication failed";
 const NOT_ASKED: &str = "Error occured while validating oauth 2.0 access token";
@@ -258,8 +261,10 @@ impl Mediator for OAuthService {
             if wanted_scope(context).is_some_and(|scope| !verdict.scopes.contains(&scope)) {
                 return Err(unauthorized(REFUSED).because("the token has not the scope"));
             }
-            if let Some(jwt) = verdict.jwt {
-                context.set_header("X-JWT-Assertion", &jwt);
+            match verdict.jwt {
+                Some(jwt) => context.set_header(ASSERTION, &jwt),
+                // One that the client sent is no word of the key manager.
+                None => drop(context.headers.remove(ASSERTION)),
             }
             Ok(Flow::Next)
         }))
@@ -317,7 +322,7 @@ mod tests {
             let address = backend(status, &body);
             let flow = testing::main(&registry(testing::endpoints), &steps(&address, before));
             assert!(flow.found.is_empty(), "{flow:?}");
-            let end = flow.run(&[("Authorization", "Bearer t0ken")], "<a/>");
+            let end = flow.run(&[("Authorization", "Bearer t0ken"), ("X-JWT-Assertion", "forged")], "<a/>");
             match wanted {
                 None => assert_eq!(end.fault(), None, "{body}"),
                 Some(wanted) => {
