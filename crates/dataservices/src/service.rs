@@ -360,3 +360,64 @@ pub(crate) async fn whole(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    use std::time::{Duration, Instant};
+
+    /// A client that takes all at once, and a database that has all at once, leave the worker to others now and then.
+    #[test]
+    fn others_run_while_a_result_is_read() {
+        const PARTS: usize = 70;
+        let pipe = Pipe::new(1);
+        let writer = Arc::clone(&pipe);
+        let work: Work = Box::pin(async move {
+            for _ in 0..PARTS {
+                writer.put(&mut "row".to_owned());
+                poll_fn(|_| if writer.is_full() { Poll::Pending } else { Poll::Ready(()) }).await;
+            }
+            Ok(true)
+        });
+        let mut body = ResultBody {
+            work: Mutex::new(Some(work)),
+            buffer: Vec::new(),
+            pipe,
+            at: 0,
+            about: String::new(),
+            message: String::new(),
+            slice: TimeSlice::default(),
+        };
+        let turns = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&turns);
+        let other = async move {
+            loop {
+                counted.fetch_add(1, Relaxed);
+                tokio::task::yield_now().await;
+            }
+        };
+        let read = async {
+            // Parts in all, those since the other task ran, and the most of these.
+            let (mut parts, mut alone, mut longest, mut last) = (0, 0, 0, 0);
+            while poll_fn(|cx| body.poll_more(cx)).await.unwrap() {
+                let now = turns.load(Relaxed);
+                alone = if now == last { alone + 1 } else { 1 };
+                (last, longest, parts) = (now, longest.max(alone), parts + 1);
+                body.consume(body.buffered().len());
+                let began = Instant::now();
+                while began.elapsed() < Duration::from_micros(200) {}
+            }
+            (parts, longest)
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (parts, longest) = runtime.block_on(async {
+            let other = tokio::spawn(other);
+            let read = read.await;
+            other.abort();
+            read
+        });
+        // A slice is a millisecond: five such parts, and one more where it ends in the middle of one.
+        assert!(parts == PARTS && longest <= 6, "{longest} of {parts} parts in a row");
+    }
+}
