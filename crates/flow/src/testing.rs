@@ -388,13 +388,14 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
 /// A backend on a thread of its own, for as many requests as come. It answers with `response`: a whole HTTP response
 /// without Content-Length, or, if that is empty, 200 with the request body under the request's Content-Type and the
 /// request line in `X-Request`. Returns its `http://host:port`.
-pub fn backend(response: &'static str) -> String {
+pub fn backend(response: &str) -> String {
+    let response = response.to_owned();
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
     let address = listener.local_addr().expect("a bound listener has an address");
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             // A client that goes away is its own problem.
-            let _ = serve(stream, response);
+            let _ = serve(stream, &response);
         }
     });
     format!("http://{address}")
