@@ -221,7 +221,7 @@ fn decimal(value: u64, width: usize, zero: char, grouping: Option<(&str, usize)>
         if let Some((separator, size)) = grouping
             && size > 0
             && at > 0
-            && left % size == 0
+            && left.is_multiple_of(size)
         {
             out.push_str(separator);
         }
