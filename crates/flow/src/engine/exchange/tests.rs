@@ -303,7 +303,7 @@ fn stages_are_met_from_the_wire_to_the_flow_and_back() {
     let stages = vec![stage("first", false), stage("idle", true), stage("last", false)];
     let leaf: Arc<dyn Leaf> = Arc::new(Staging(named(&tested).leaves().remove(0), stages));
     let mut context = tested.context(&[TEXT], "it");
-    block_on(attempt(&mut context, &leaf, false)).expect("an answer");
+    block_on(attempt(&mut context, &leaf, None, false)).expect("an answer");
     let seen = std::mem::take(&mut *crate::state::lock(&met));
     assert_eq!(seen, ["last out true", "first out true", "first in Some(200)", "last in Some(200)"]);
     // Where the request cannot leave, no stage sees an answer.
@@ -311,7 +311,7 @@ fn stages_are_met_from_the_wire_to_the_flow_and_back() {
     let stages = vec![stage("first", false)];
     let leaf: Arc<dyn Leaf> = Arc::new(Staging(named(&tested).leaves().remove(0), stages));
     let mut context = tested.context(&[TEXT], "it");
-    assert!(block_on(attempt(&mut context, &leaf, false)).is_err());
+    assert!(block_on(attempt(&mut context, &leaf, None, false)).is_err());
     assert_eq!(*crate::state::lock(&met), ["first out true"]);
 }
 
