@@ -185,9 +185,15 @@ impl Selection<'_> {
 /// A compiled path.
 #[derive(Clone, Debug)]
 pub struct JsonPath {
-    source: String,
+    written: Box<Written>,
     dialect: Dialect,
     query: ast::Query,
+}
+
+/// What only those ask for who show a path.
+#[derive(Clone, Debug)]
+struct Written {
+    source: String,
     remarks: Vec<JsonPathError>,
 }
 
@@ -203,7 +209,7 @@ impl JsonPath {
             Dialect::Jayway => jayway::parse(text, false)?,
             Dialect::Rfc9535 => (rfc9535::parse(text)?, Vec::new()),
         };
-        Ok(JsonPath { source: text.to_owned(), dialect, query, remarks })
+        Ok(JsonPath { written: Box::new(Written { source: text.to_owned(), remarks }), dialect, query })
     }
 
     /// Compiles `text` in the Jayway dialect with places that are filled when the path is run
@@ -215,17 +221,18 @@ impl JsonPath {
             return Err(JsonPathError { message, span: 0..text.len() });
         }
         let (query, remarks) = jayway::parse(text, true)?;
-        Ok(JsonPath { source: text.to_owned(), dialect: Dialect::Jayway, query, remarks })
+        let written = Box::new(Written { source: text.to_owned(), remarks });
+        Ok(JsonPath { written, dialect: Dialect::Jayway, query })
     }
 
     /// The text it was compiled from.
     pub fn source(&self) -> &str {
-        &self.source
+        &self.written.source
     }
 
     /// What it is read in spite of, though it hardly does what was meant.
     pub fn remarks(&self) -> &[JsonPathError] {
-        &self.remarks
+        &self.written.remarks
     }
 
     /// The language it was compiled as.
