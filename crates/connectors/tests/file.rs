@@ -873,7 +873,7 @@ fn locks_are_taken_and_given_back() {
 
 #[test]
 fn a_content_type_that_no_header_can_have_is_a_failure() {
-    let place = prepared("type").with(&[("there", "x")]);
+    let place = prepared("content-type").with(&[("there", "x")]);
     let there = place.0.join("there");
     for step in [
         "<file.read configKey='d'><path>there</path><contentType>${payload.type}</contentType></file.read>"

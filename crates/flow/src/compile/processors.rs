@@ -552,7 +552,7 @@ mod tests {
                 FORWARDING,
                 "message.processor.failMessagesStore=X",
                 "unknown-store: the failMessagesStore `X` cannot be used",
-                "no in-memory",
+                "no message store that is there",
                 0,
             ),
             (
