@@ -613,7 +613,7 @@ mod tests {
                 FAILOVER,
                 "message.target.store.name=X",
                 "unknown-store: the message.target.store.name `X` cannot be used",
-                "no in-memory",
+                "no message store that is there",
                 0,
             ),
             (
