@@ -433,6 +433,7 @@ mod tests {
                 "interval=1;client.retry.interval=0;max.delivery.attempts=-1;max.delivery.drop=Enabled",
             ),
             (FORWARDING, "cronExpression=0 0 6 * * ?;throttle.interval=-1;is.active=FALSE"),
+            (SAMPLING, "sequence=S;max.store.connection.attempts=5;store.connection.retry.interval=5"),
             (FORWARDING, "cronExpression=0 0 6 * * ?;throttle.interval=50;non.retry.status.codes=400, 404,"),
             (FAILOVER, "message.target.store.name=N"),
             (
@@ -577,8 +578,13 @@ mod tests {
                 1,
             ),
             (FORWARDING, "throttle=true", "not-needed: ", "however short", 1),
-            (FORWARDING, "max.store.connection.attempts=5", "not-needed: ", "stores are in memory", 1),
-            (FORWARDING, "store.connection.retry.interval=5", "not-needed: ", "stores are in memory", 1),
+            (
+                FORWARDING,
+                "store.connection.retry.interval=soon",
+                &error("store.connection.retry.interval", "soon"),
+                "expected",
+                0,
+            ),
             (FORWARDING, "axis2.repo=x;axis2.config=y", "not-needed: ", "as all others", 1),
             (FORWARDING, "quartz.conf=x", "not-needed: ", "Quartz", 1),
             (
