@@ -42,8 +42,8 @@ use crate::runtime::services::Services;
 use crate::state::identity::Identity;
 use crate::vault::Vault;
 use ::stores::Store;
-use config::{ArtifactKind, Configuration, Element, FaultyArtifact, Key};
-use diagnostics::{Diagnostic, Diagnostics, SourceMap, Span};
+use config::{ArtifactKind, Configuration, Element, FaultyArtifact, Key, Parameter};
+use diagnostics::{Diagnostic, Diagnostics, Severity, SourceMap, Span};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -186,6 +186,31 @@ impl Compiler<'_> {
         label: impl Into<String>,
     ) {
         self.diagnostics.push(Diagnostic::warning(rule, message).at(span, label));
+    }
+
+    /// Records what is to be said of the name of a parameter of `owner`: one of `not_needed` has no effect, for the reason beside it; one that is
+    /// in neither list does not exist.
+    pub fn check_parameter(
+        &mut self,
+        owner: &str,
+        parameter: &Parameter,
+        names: &[&'static str],
+        not_needed: &[(&str, &str)],
+    ) {
+        let name = parameter.name.as_str();
+        if let Some((_, why)) = not_needed.iter().find(|(entry, _)| *entry == name) {
+            let note = Diagnostic::new(
+                "not-needed",
+                Severity::Note,
+                format!("the parameter `{name}` has no effect"),
+            );
+            self.diagnostics.push(note.at(parameter.span, format!("not needed here, because {why}")));
+        } else if !names.contains(&name) {
+            let message = format!("{owner} has no parameter `{name}`");
+            let warning =
+                Diagnostic::warning("unknown-parameter", message).at(parameter.span, "this has no effect");
+            self.diagnostics.push(warning.did_you_mean(name, names.iter().copied()));
+        }
     }
 
     fn entry_element(&mut self, key: &Key) -> Option<Element> {

@@ -8,7 +8,7 @@ use crate::runtime::processor::{
 use crate::runtime::reference::SequenceRef;
 use crate::state::identity::Identity;
 use config::{ArtifactKind, Key, MessageProcessor, ProcessorKind};
-use diagnostics::{Diagnostic, Severity, Span};
+use diagnostics::{Diagnostic, Span};
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -191,17 +191,7 @@ fn check_names(processor: &MessageProcessor, compiler: &mut Compiler<'_>) {
             let message = format!("the parameter `{name}` is there twice");
             compiler.warning("duplicate-parameter", message, parameter.span, "this one counts");
         }
-        if let Some((_, why)) = NOT_NEEDED.iter().find(|(parameter, _)| *parameter == name) {
-            let message = format!("the parameter `{name}` has no effect");
-            let note = Diagnostic::new("not-needed", Severity::Note, message);
-            let note = note.at(parameter.span, format!("not needed here, because {why}"));
-            compiler.diagnostics.push(note);
-        } else if !PARAMETERS.contains(&name) {
-            let message = format!("a message processor has no parameter `{name}`");
-            let warning = Diagnostic::warning("unknown-parameter", message);
-            let warning = warning.at(parameter.span, "this has no effect");
-            compiler.diagnostics.push(warning.did_you_mean(name, PARAMETERS.iter().copied()));
-        }
+        compiler.check_parameter("a message processor", parameter, PARAMETERS, NOT_NEEDED);
     }
 }
 

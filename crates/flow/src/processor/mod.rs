@@ -18,10 +18,11 @@ use crate::runtime::processor::{Pace, Processor, ProcessorWork};
 use crate::runtime::reference::SequenceRef;
 use crate::runtime::scope::{Begun, Outcome};
 use crate::runtime::services::Services;
+use crate::state::lock;
 use schedule::LONGEST_WAIT;
 use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use stores::{Message, Store, StoreError};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -33,25 +34,16 @@ struct Work {
     services: Arc<Services>,
     /// Held by each flow that runs.
     busy: mpsc::Sender<()>,
-    bond: Arc<Bond>,
+    dealings: Arc<Mutex<Dealings>>,
 }
 
 /// What a processor remembers of its store from one message to the next.
-#[derive(Default)]
-struct Bond(Mutex<Dealings>);
-
 #[derive(Default)]
 struct Dealings {
     /// The message that is done, which the store could not take out yet: it is not to be worked on again.
     done: Option<String>,
     /// Attempts to use the store that failed, one after the other, and why the last one did.
     failed: Option<(u32, String)>,
-}
-
-impl Bond {
-    fn dealings(&self) -> MutexGuard<'_, Dealings> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// How long a processor waits for its next turn.
@@ -106,7 +98,7 @@ pub async fn run(bus: Arc<Bus>, over: impl Future<Output = ()>) {
                     generations: bus.generations(),
                     stop: stopped.clone(),
                     busy: busy.clone(),
-                    bond: Arc::default(),
+                    dealings: Arc::default(),
                 };
                 names.insert(running.spawn(runner.run()).id(), processor.name.clone());
             }
@@ -135,7 +127,7 @@ struct Runner {
     generations: watch::Receiver<u64>,
     stop: watch::Receiver<bool>,
     busy: mpsc::Sender<()>,
-    bond: Arc<Bond>,
+    dealings: Arc<Mutex<Dealings>>,
 }
 
 impl Runner {
@@ -172,7 +164,13 @@ impl Runner {
         let (plan, services) = self.bus.in_force();
         let processor = plan.processors.iter().find(|processor| processor.name == self.name);
         let processor = Arc::clone(processor?);
-        Some(Work { processor, plan, services, busy: self.busy.clone(), bond: Arc::clone(&self.bond) })
+        Some(Work {
+            processor,
+            plan,
+            services,
+            busy: self.busy.clone(),
+            dealings: Arc::clone(&self.dealings),
+        })
     }
 
     /// Waits until no other processor works on a message of the store.
@@ -269,7 +267,7 @@ impl Work {
                 Ok(message) => message,
                 Err(error) => return Err(self.store_failed(&error)),
             };
-            if let Some((attempts, _)) = self.bond.dealings().failed.take() {
+            if let Some((attempts, _)) = lock(&self.dealings).failed.take() {
                 let store = self.processor.store.name();
                 tracing::info!(
                     processor = self.processor.name,
@@ -277,7 +275,7 @@ impl Work {
                 );
             }
             let Some(message) = message else { return Err(Pause::Turn) };
-            if self.bond.dealings().done.as_ref() != Some(&message.id) {
+            if lock(&self.dealings).done.as_ref() != Some(&message.id) {
                 return Ok(message);
             }
             if !self.ack(&message).await {
@@ -294,10 +292,10 @@ impl Work {
     /// Takes a message that is done out of the store; whether the store could do that. If not, the message is remembered, and not worked on
     /// again.
     async fn ack(&self, message: &Message) -> bool {
-        self.bond.dealings().done = Some(message.id.clone());
+        lock(&self.dealings).done = Some(message.id.clone());
         match self.processor.store.ack(&message.id).await {
             Ok(_) => {
-                self.bond.dealings().done = None;
+                lock(&self.dealings).done = None;
                 true
             }
             Err(error) => {
@@ -315,7 +313,7 @@ impl Work {
     /// Counts an attempt to use the store, and says once why it failed; how long to wait for the next one.
     fn store_failed(&self, error: &StoreError) -> Pause {
         let why = error.to_string();
-        let mut dealings = self.bond.dealings();
+        let mut dealings = lock(&self.dealings);
         let (attempts, last) = dealings.failed.take().unwrap_or_default();
         let attempts = attempts.saturating_add(1);
         if last != why {

@@ -2,7 +2,6 @@
 
 use super::data_source::{here, pool_at, pool_named};
 use config::{Key, MessageStore, ParameterValue};
-use diagnostics::{Diagnostic, Severity};
 use flow::Compiler;
 use std::sync::Arc;
 use stores::{Absent, Store, Table};
@@ -26,7 +25,9 @@ const NOT_NEEDED: &[(&str, &str)] = &[
 
 /// Makes the store; `None` after a recorded error.
 pub fn message_store(store: &MessageStore, compiler: &mut Compiler<'_>) -> Option<Arc<dyn Store>> {
-    check_names(store, compiler);
+    for parameter in &store.parameters {
+        compiler.check_parameter("a message store in a database", parameter, PARAMETERS, NOT_NEEDED);
+    }
     let (name, url) = (text(store, "store.jdbc.dsName"), text(store, "store.jdbc.connection.url"));
     let consequence = "what goes into this store faults, and nothing comes out of it; the rest runs";
     let pool = here(compiler, consequence, |compiler| match (name, url) {
@@ -67,22 +68,6 @@ fn text(store: &MessageStore, name: &str) -> Option<Key> {
             Some(Key { value: key.value.trim().to_owned(), span: key.span })
         }
         _ => None,
-    }
-}
-
-fn check_names(store: &MessageStore, compiler: &mut Compiler<'_>) {
-    for parameter in &store.parameters {
-        let name = parameter.name.as_str();
-        if let Some((_, why)) = NOT_NEEDED.iter().find(|(not_needed, _)| *not_needed == name) {
-            let message = format!("the parameter `{name}` has no effect");
-            let note = Diagnostic::new("not-needed", Severity::Note, message);
-            compiler.diagnostics.push(note.at(parameter.span, format!("not needed here, because {why}")));
-        } else if !PARAMETERS.contains(&name) {
-            let message = format!("a message store in a database has no parameter `{name}`");
-            let warning = Diagnostic::warning("unknown-parameter", message);
-            let warning = warning.at(parameter.span, "this has no effect");
-            compiler.diagnostics.push(warning.did_you_mean(name, PARAMETERS.iter().copied()));
-        }
     }
 }
 
