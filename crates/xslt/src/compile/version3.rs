@@ -280,11 +280,11 @@ impl Compiler<'_> {
             doc.kind(n) == NodeKind::Element && doc.namespace(n) == XSLT && names.contains(&doc.local(n))
         };
         // Once the other kind has begun, it does not end.
-        let behind = doc.children(node).filter(counts).skip_while(|n| is_named(*n) == first);
-        if let Some(wrong) = behind.filter(|n| is_named(*n) == first).next() {
-            let (last, place) =
-                (names.last().copied().unwrap_or_default(), if first { "before" } else { "behind" });
-            self.error_as(wrong, "XTSE0010", format!("xsl:{last} stands {place} all other content"));
+        let mut behind = doc.children(node).filter(counts).skip_while(|n| is_named(*n) == first);
+        if let Some(wrong) = behind.find(|n| is_named(*n) == first) {
+            let (name, place) = if first { (names.last(), "before") } else { (names.first(), "behind") };
+            let name = name.copied().unwrap_or_default();
+            self.error_as(wrong, "XTSE0010", format!("xsl:{name} stands {place} all other content"));
         }
     }
 
