@@ -104,7 +104,7 @@ connection that the result goes to.",
                 Attribute::required(
                     "name",
                     Values::Text,
-                    "`http://busbar.dev/xslt/processor`: the version of XSLT as which the stylesheet runs, regardless of its own; \
+                    "`http://busbar.dev/xslt/processor`: the version of XSLT as which the stylesheet runs, `1.0` regardless of its own, `2.0` as the least; \
                      `http://busbar.dev/xslt/evaluate`: whether `xsl:evaluate` may run (XSLT 3.0), by default not",
                 ),
                 Attribute::required("value", Values::Text, "1.0 or 2.0; true or false"),

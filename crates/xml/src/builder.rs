@@ -4,6 +4,7 @@ use crate::fixup::StartTag;
 use crate::names::{NO_PREFIX, NO_URI, NameId, XML_PREFIX};
 use crate::tree::{DETACHED, NIL, Node, NodeKind, SIDE, Tag};
 use crate::{Document, NodeId};
+use std::collections::HashSet;
 
 /// Appends to a document in document order, with no look-ups but those that the call names.
 ///
@@ -108,11 +109,12 @@ impl<'a> Builder<'a> {
         let n = self.current();
         let Some(parent) = self.doc.parent(n).filter(|_| self.in_tag) else { return };
         let node = *self.doc.node(n);
+        let attributes = self.doc.attributes(n).map(|a| self.doc.node(a).prefix);
+        let mut kept: HashSet<_> = attributes.filter(|prefix| *prefix != NO_PREFIX).collect();
+        kept.extend(self.doc.declarations(n).map(|d| d.prefix));
+        kept.insert(node.prefix);
         for (prefix, uri) in self.doc.scope(parent) {
-            let declared = self.doc.declarations(n).any(|d| d.prefix == prefix);
-            let used = node.prefix == prefix
-                || prefix != NO_PREFIX && self.doc.attributes(n).any(|a| self.doc.node(a).prefix == prefix);
-            if uri != NO_URI && !declared && !used && !own(self.doc.names.prefix_str(prefix)) {
+            if uri != NO_URI && !kept.contains(&prefix) && !own(self.doc.names.prefix_str(prefix)) {
                 self.doc.declare(n, prefix, NO_URI);
             }
         }

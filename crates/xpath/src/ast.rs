@@ -230,6 +230,8 @@ pub struct Step {
     pub test: NodeTest,
     /// The predicates in order.
     pub predicates: Vec<Expr>,
+    /// The test names a type: `element(*, xs:untyped)`.
+    pub typed: bool,
     /// Where it stands (of a `//`: the two slashes).
     pub span: Span,
 }

@@ -107,6 +107,12 @@ pub trait Host {
         None
     }
 
+    /// Whether a document was read from its URI, which is its document URI then, not only the base of references in it.
+    fn is_read(&self, id: DocId) -> bool {
+        let _ = id;
+        true
+    }
+
     /// The base URI of the expression.
     fn static_base_uri(&self) -> Option<String> {
         None

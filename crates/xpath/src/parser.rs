@@ -20,7 +20,7 @@ pub fn parse(src: &str, version: Version) -> Result<Expr, XPathError> {
         return Err(XPathError::new(format!("the expression is longer than {MAX_SOURCE} bytes"), 0..0));
     }
     let parsed = tokens(src, version).and_then(|tokens| {
-        let mut p = Parser { tokens, at: 0, depth: 0, version };
+        let mut p = Parser { tokens, at: 0, depth: 0, version, typed_test: false };
         let expr = p.whole()?;
         match p.peek().kind {
             TokenKind::End => Ok(expr),
@@ -42,6 +42,8 @@ pub(crate) struct Parser<'s> {
     pub at: usize,
     pub depth: u32,
     pub version: Version,
+    /// The last kind test named a type.
+    pub typed_test: bool,
 }
 
 pub(crate) type Parsed<T> = Result<T, XPathError>;
@@ -313,6 +315,7 @@ impl<'s> Parser<'s> {
                 axis: Axis::DescendantOrSelf,
                 test: NodeTest::Node,
                 predicates: Vec::new(),
+                typed: false,
                 span: t.span,
             });
         }
@@ -454,7 +457,13 @@ impl<'s> Parser<'s> {
             self.next();
             let axis = if dot == "." { Axis::SelfAxis } else { Axis::Parent };
             // The grammar allows no predicates here; a stray `[` is reported by the caller.
-            return Ok(Step { axis, test: NodeTest::Node, predicates: Vec::new(), span: start });
+            return Ok(Step {
+                axis,
+                test: NodeTest::Node,
+                predicates: Vec::new(),
+                typed: false,
+                span: start,
+            });
         }
         let axis = if self.eat("@") {
             Axis::Attribute
@@ -473,9 +482,11 @@ impl<'s> Parser<'s> {
         } else {
             Axis::Child
         };
+        self.typed_test = false;
         let test = self.node_test()?;
+        let typed = self.typed_test;
         let predicates = self.predicates()?;
-        Ok(Step { axis, test, predicates, span: start.to(self.last_span()) })
+        Ok(Step { axis, test, predicates, typed, span: start.to(self.last_span()) })
     }
 
     pub fn predicates(&mut self) -> Parsed<Vec<Expr>> {

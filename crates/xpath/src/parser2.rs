@@ -27,7 +27,7 @@ pub(crate) fn is_kind_test(name: &str) -> bool {
 /// Parses a sequence type (the `as` attribute of XSLT 2.0).
 pub fn parse_sequence_type(src: &str) -> Result<SequenceType, XPathError> {
     let tokens = tokens(src, Version::V31).map_err(syntax)?;
-    let mut p = Parser { tokens, at: 0, depth: 0, version: Version::V31 };
+    let mut p = Parser { tokens, at: 0, depth: 0, version: Version::V31, typed_test: false };
     let found = p.sequence_type().map_err(syntax)?;
     match p.peek().kind {
         TokenKind::End => Ok(found),
@@ -533,6 +533,7 @@ impl Parser<'_> {
             let span = self.peek().span;
             let ty = self.qname("the name of a type")?;
             self.eat("?");
+            self.typed_test = true;
             let has = match ty.local.as_str() {
                 "anyType" => true,
                 "untyped" => element,

@@ -88,6 +88,14 @@ impl<'s> Parser<'s> {
                 self.next();
                 Some(self.node(ExprKind::Literal(name.to_owned()), t.span, 0)?)
             }
+            // A key is a name without a prefix, what follows is the colon of a map constructor: `map { $m?a:b }`. (The token of the
+            // question mark is used up.)
+            TokenKind::Prefixed(name, value) if !name.starts_with('{') && self.at > 0 => {
+                self.tokens[self.at].kind = TokenKind::Name(value);
+                self.at -= 1;
+                self.tokens[self.at].kind = TokenKind::Punct(":");
+                Some(self.node(ExprKind::Literal(name.to_owned()), t.span, 0)?)
+            }
             TokenKind::Numeral(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => {
                 self.next();
                 Some(self.numeral(digits, t.span)?)

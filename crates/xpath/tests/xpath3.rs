@@ -499,3 +499,31 @@ fn scales() {
 fn values_are_small() {
     assert_eq!((size_of::<Value>(), size_of::<Item>(), size_of::<Atomic>()), (32, 24, 24));
 }
+
+#[test]
+fn members_that_are_shared() {
+    // 2^40 members, which are a few arrays and maps: equal ones are compared once.
+    check(
+        "
+        let $f := function($s, $i) { [$s, $s] }, $a := fold-left(1 to 40, ['x'], $f) return deep-equal($a, $a) ==> boolean:true
+        let $f := function($s, $i) { [$s, $s] } return deep-equal(fold-left(1 to 40, ['x'], $f), fold-left(1 to 40, ['x'], $f)) ==> boolean:true
+        let $f := function($s, $i) { [$s, $s] } return deep-equal(fold-left(1 to 40, ['x'], $f), fold-left(1 to 40, ['y'], $f)) ==> boolean:false
+        let $f := function($s, $i) { map { 1: $s, 2: $s } }, $a := fold-left(1 to 40, map { }, $f) return deep-equal($a, $a) ==> boolean:true
+        deep-equal([abs#1], [abs#1]) ==> !FOTY0015
+        ",
+    );
+}
+
+#[test]
+fn what_differed_from_saxon() {
+    check(
+        "
+        let $m := map { 'a': 1 } return map { $m?a:true() }?1 ==> boolean:true
+        let $m := map { 'a': 1 } return map { $m?a:$m?a }?1 ==> integer:1
+        in-scope-prefixes(/) ==> !XPTY0004
+        count(in-scope-prefixes(/d)) ==> integer:2
+        format-integer(21, 'w;o'), format-integer(1001, 'Ww') ==> string:twenty-first string:One Thousand and One
+        count(element-with-id('1')) ==> integer:0
+        ",
+    );
+}

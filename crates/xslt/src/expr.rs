@@ -188,6 +188,7 @@ impl Calls {
                 "document"
                 | "doc"
                 | "doc-available"
+                | "stream-available"
                 | "unparsed-text"
                 | "unparsed-text-lines"
                 | "unparsed-text-available"

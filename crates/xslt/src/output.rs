@@ -100,6 +100,22 @@ pub(crate) fn is_third(property: &str) -> bool {
     PROPERTIES[FIRST + SECOND..].contains(&property)
 }
 
+/// Whether one of [`PROPERTIES`] is `yes` or `no`.
+pub(crate) fn is_yes_or_no(property: &str) -> bool {
+    matches!(
+        property,
+        "omit-xml-declaration"
+            | "standalone"
+            | "indent"
+            | "byte-order-mark"
+            | "escape-uri-attributes"
+            | "include-content-type"
+            | "undeclare-prefixes"
+            | "build-tree"
+            | "allow-duplicate-names"
+    )
+}
+
 /// The namespace of a `parameter-document`.
 const PARAMETERS: &str = "http://www.w3.org/2010/xslt-xquery-serialization";
 
@@ -112,15 +128,33 @@ pub(crate) fn properties_by_version() -> (&'static [&'static str], &'static [&'s
     PROPERTIES[..FIRST + SECOND].split_at(FIRST)
 }
 
+/// Why a value of a property is refused.
+pub(crate) struct WrongValue {
+    /// Its own error code; none: that of a wrong value, which depends on when it is known.
+    code: Option<&'static str>,
+    pub message: String,
+}
+
+impl WrongValue {
+    fn of(message: String) -> WrongValue {
+        WrongValue { code: None, message }
+    }
+
+    /// The message with its code, by default `code`.
+    pub fn coded(&self, code: &str) -> String {
+        format!("{}: {}", self.code.unwrap_or(code), self.message)
+    }
+}
+
 impl OutputProperties {
     /// Sets one of [`PROPERTIES`]; `version2`: by the rules of XSLT 2.0. Errors: the expected values.
-    pub(crate) fn set(&mut self, name: &str, value: &str, version2: bool) -> Result<(), String> {
+    pub(crate) fn set(&mut self, name: &str, value: &str, version2: bool) -> Result<(), WrongValue> {
         let flag = || match value.trim() {
             "yes" => Ok(true),
             "no" => Ok(false),
             "true" | "1" if version2 => Ok(true),
             "false" | "0" if version2 => Ok(false),
-            _ => Err(format!("{name}=\"{value}\" must be yes or no")),
+            _ => Err(WrongValue::of(format!("{name}=\"{value}\" must be yes or no"))),
         };
         let text = || Some(value.to_owned());
         match name {
@@ -137,8 +171,8 @@ impl OutputProperties {
                     // An extension method, which is not implemented.
                     other if other.contains(':') => return Ok(()),
                     other => {
-                        let code = if version2 { "XTSE1570: " } else { "" };
-                        return Err(format!("{code}there is no output method \"{other}\""));
+                        let message = format!("there is no output method \"{other}\"");
+                        return Err(WrongValue { code: version2.then_some("XTSE1570"), message });
                     }
                 });
             }
@@ -152,7 +186,7 @@ impl OutputProperties {
             "doctype-system" => self.doctype_system = text().filter(|t| !version2 || !t.is_empty()),
             "html-version" => match value.trim().parse::<f64>() {
                 Ok(_) => self.html_version = text(),
-                Err(_) => return Err(format!("XTSE0020: html-version=\"{value}\" is not a number")),
+                Err(_) => return Err(WrongValue::of(format!("html-version=\"{value}\" is not a number"))),
             },
             "indent" => self.indent = Some(flag()?),
             "media-type" => self.media_type = text(),
@@ -167,9 +201,10 @@ impl OutputProperties {
                     "NFKC" => Some(Normalization::Nfkc),
                     "NFKD" => Some(Normalization::Nfkd),
                     other => {
-                        return Err(format!(
-                            "SESU0011: there is no normalization-form \"{other}\": NFC, NFD, NFKC, NFKD or none"
-                        ));
+                        let message = format!(
+                            "there is no normalization-form \"{other}\": NFC, NFD, NFKC, NFKD or none"
+                        );
+                        return Err(WrongValue { code: Some("SESU0011"), message });
                     }
                 };
             }
@@ -182,12 +217,11 @@ impl OutputProperties {
                     self.json_node_method = Some(method.to_owned())
                 }
                 other => {
-                    return Err(format!(
-                        "XTSE0020: json-node-output-method=\"{other}\" is xml, html, xhtml or text"
-                    ));
+                    let message = format!("json-node-output-method=\"{other}\" is xml, html, xhtml or text");
+                    return Err(WrongValue::of(message));
                 }
             },
-            other => return Err(format!("there is no output property \"{other}\"")),
+            other => return Err(WrongValue::of(format!("there is no output property \"{other}\""))),
         }
         Ok(())
     }
@@ -246,10 +280,7 @@ impl OutputProperties {
             if !PROPERTIES.contains(&name) {
                 return Err(format!("SEPM0017: there is no parameter {name}"));
             }
-            self.set(name, value, true).map_err(|message| match message.split_once(": ") {
-                Some((code, _)) if code.len() == 8 => message,
-                _ => format!("SEPM0016: {message}"),
-            })?;
+            self.set(name, value, true).map_err(|error| error.coded("SEPM0016"))?;
         }
         Ok(())
     }
@@ -260,14 +291,17 @@ impl OutputProperties {
             || matches!(self.method, Some(OutputMethod::Json | OutputMethod::Adaptive))
     }
 
-    /// Whether it is HTML of version 5 or later: `html-version`, else of html the `version`.
-    fn is_html5(&self, method: OutputMethod) -> bool {
+    /// Whether it is HTML of version 5 or later: `html-version`, else of html the `version`; that is 5 by default from XSLT 3.0 on.
+    fn is_html5(&self, method: OutputMethod, version3: bool) -> bool {
         let version = match method {
             OutputMethod::Html => self.html_version.as_ref().or(self.version.as_ref()),
             OutputMethod::Xhtml => self.html_version.as_ref(),
             _ => None,
         };
-        version.and_then(|v| v.trim().parse::<f64>().ok()).is_some_and(|v| v >= 5.0)
+        match version {
+            Some(version) => version.trim().parse::<f64>().is_ok_and(|version| version >= 5.0),
+            None => version3 && method == OutputMethod::Html,
+        }
     }
 
     /// Checks for properties that contradict one another.
@@ -316,13 +350,14 @@ pub(crate) enum Method<'a> {
 }
 
 impl Writing {
-    pub fn new(output: &OutputProperties, version2: bool) -> Writing {
+    pub fn new(output: &OutputProperties, version2: bool, version3: bool) -> Writing {
+        let options = |method| options(output, method, version2, version3);
         Writing {
             method: output.method,
-            xml: options(output, OutputMethod::Xml, version2),
-            html: options(output, OutputMethod::Html, version2),
-            xhtml: version2.then(|| options(output, OutputMethod::Xhtml, version2)),
-            text: options(output, OutputMethod::Text, version2),
+            xml: options(OutputMethod::Xml),
+            html: options(OutputMethod::Html),
+            xhtml: version2.then(|| options(OutputMethod::Xhtml)),
+            text: options(OutputMethod::Text),
         }
     }
 
@@ -363,7 +398,7 @@ impl<'a> Method<'a> {
 
 const XHTML: &str = "http://www.w3.org/1999/xhtml";
 
-fn options(output: &OutputProperties, method: OutputMethod, version2: bool) -> WriteOptions {
+fn options(output: &OutputProperties, method: OutputMethod, version2: bool, version3: bool) -> WriteOptions {
     WriteOptions {
         method: match method {
             OutputMethod::Xml => xml::Method::Xml,
@@ -384,7 +419,7 @@ fn options(output: &OutputProperties, method: OutputMethod, version2: bool) -> W
         doctype_system: output.doctype_system.clone(),
         cdata_elements: output.cdata_section_elements.clone(),
         media_type: output.media_type.clone(),
-        html5: version2 && output.is_html5(method),
+        html5: version2 && output.is_html5(method, version3),
         suppress_indentation: output.suppress_indentation.clone(),
         byte_order_mark: output.byte_order_mark.unwrap_or(false),
         escape_uri_attributes: output.escape_uri_attributes.unwrap_or(true),

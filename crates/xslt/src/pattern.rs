@@ -34,6 +34,8 @@ pub(crate) struct Step {
     pub ancestor: bool,
     /// A predicate asks for the node that is matched: `current()`.
     pub current: bool,
+    /// The test names a type.
+    pub typed: bool,
 }
 
 /// The start of the first step.
@@ -308,6 +310,7 @@ impl Alternative {
                 predicates: predicates.into(),
                 ancestor,
                 current,
+                typed: step.typed,
             });
             ancestor = false;
         }
@@ -318,13 +321,16 @@ impl Alternative {
         Ok(Alternative { steps: steps.into(), anchor })
     }
 
-    /// The default priority (section 5.5).
-    pub fn priority(&self) -> f64 {
+    /// The default priority (XSLT 1.0 and 2.0, section 5.5 and 6.4; 3.0, section 6.5).
+    pub fn priority(&self, version2: bool) -> f64 {
         match (&*self.steps, &self.anchor) {
+            ([], Anchor::Root) if version2 => -0.5,
             (_, Anchor::Item(predicates)) if predicates.is_empty() => -1.0,
             (_, Anchor::Item(_)) => 1.0,
             (_, Anchor::Selected(_, priority)) => *priority,
             ([step], Anchor::None) if step.predicates.is_empty() => match step.test {
+                Test::Name(_) if step.typed => 0.25,
+                _ if step.typed => 0.0,
                 Test::Name(_) | Test::Pi(Some(_)) => 0.0,
                 Test::Namespace(_) | Test::Local(_) => -0.25,
                 _ => -0.5,
@@ -398,22 +404,25 @@ impl Anchor {
 
 impl Test {
     fn compile(test: &ast::NodeTest, attribute: bool, cx: &mut PatternContext<'_>) -> Result<Test, String> {
-        let uri = |prefix: &str| {
-            crate::expr::namespace_of(cx.scope.doc, cx.scope.node, prefix)
-                .ok_or_else(|| format!("the prefix \"{prefix}\" is not declared"))
-        };
+        fn uri<'t>(scope: &'t ElementScope<'_>, prefix: &'t str) -> Result<&'t str, String> {
+            match prefix.strip_prefix('{') {
+                Some(uri) => Ok(uri),
+                None => crate::expr::namespace_of(scope.doc, scope.node, prefix)
+                    .ok_or_else(|| format!("the prefix \"{prefix}\" is not declared")),
+            }
+        }
         Ok(match test {
             ast::NodeTest::Node => Test::Node,
             ast::NodeTest::Text => Test::Text,
             ast::NodeTest::Comment => Test::Comment,
             ast::NodeTest::ProcessingInstruction(target) => Test::Pi(target.as_deref().map(Into::into)),
             ast::NodeTest::AnyName => Test::AnyName,
-            ast::NodeTest::AnyLocal(prefix) => Test::Namespace(uri(prefix)?.into()),
+            ast::NodeTest::AnyLocal(prefix) => Test::Namespace(uri(cx.scope, prefix)?.into()),
             ast::NodeTest::Name(name) => {
                 let namespace = match name.prefix.as_str() {
                     "" if attribute => "",
                     "" => cx.dialect.namespace,
-                    prefix => uri(prefix)?,
+                    prefix => uri(cx.scope, prefix)?,
                 };
                 Test::Name(cx.names.intern(namespace, &name.local))
             }
@@ -523,6 +532,10 @@ pub(crate) struct Rules {
     pub place: crate::model::Place,
     /// A multiple match is an error.
     pub one_match: bool,
+    /// Nodes without a type are an error (`typed`): all nodes, as there are no schemas.
+    pub typed: bool,
+    /// Names in patterns are those of declared elements (`typed="strict"`).
+    pub strict: bool,
     /// The accumulators of the source document if the transformation begins in this mode.
     pub accumulators: crate::version3::Applicable,
     /// Lists of rules, best first, by kind and name.
@@ -637,6 +650,7 @@ impl Rules {
             (0, 1, 2, 3, 4, 5, 6);
         let plain =
             |list: &u32| match lists[*list as usize].first().map(|at| (*at, &self.rules[*at as usize])) {
+                _ if self.typed => Quick::Ask,
                 None if self.no_match != NoMatch::TextOnlyCopy => Quick::Ask,
                 None => Quick::BuiltIn,
                 Some((at, rule)) if rule.plain => Quick::Template(rule.template as u32, at),

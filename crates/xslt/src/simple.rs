@@ -4,10 +4,10 @@
 //!
 //! Preconditions: variables are local, paths consist of names, functions are those of the core library. What the operands are is known
 //! at run time: where a value is not a number or a text, or a string value is not in one piece, the expression is evaluated in the general
-//! way. From XPath 2.0 on there are integers, and more than one node is an error for a function: there, only functions of the
-//! context item and comparisons for equality with a text are simple.
+//! way. From XPath 2.0 on there are integers, and more than one node is an error for a function or an operation: there, paths have one
+//! node at most, and numbers are literals or doubles made of untyped values.
 
-use crate::arithmetic::{Arithmetic, Scope, is_comparison};
+use crate::arithmetic::{Arithmetic, Scope, exact, is_comparison};
 use crate::names::NameStep;
 use xml::NodeKind;
 use xpath::ast::{self, Axis, BinaryOp, ExprKind, NodeTest, Start};
@@ -16,9 +16,13 @@ use xpath::ast::{self, Axis, BinaryOp, ExprKind, NodeTest, Start};
 #[derive(Debug)]
 pub(crate) enum Simple {
     Number(Arithmetic),
+    /// An `xs:double` of XPath 2.0: see [`Arithmetic::of_untyped`].
+    Double(Arithmetic),
     Test(BinaryOp, Arithmetic, Arithmetic),
     /// Any node of a path compared with a constant.
     Compared(BinaryOp, Box<[NameStep]>, Constant),
+    /// The same with a number of XPath 2.0: what is no number is an error.
+    ComparedStrictly(BinaryOp, Box<[NameStep]>, f64),
     Text(Text),
 }
 
@@ -37,6 +41,8 @@ pub(crate) enum Text {
     Local(u32),
     /// Of the first node of a path.
     Of(Property, Box<[NameStep]>),
+    /// The value of the only node of a path (XPath 2.0).
+    OfOnly(Box<[NameStep]>),
     Normalized(Box<Text>),
     Part(Box<Text>, Arithmetic, Option<Arithmetic>),
     Joined(Box<[Text]>),
@@ -65,6 +71,9 @@ impl Simple {
             }
             ExprKind::Number(_) | ExprKind::Binary(..) | ExprKind::Negate(_) if version1 => {
                 Some(Simple::Number(Arithmetic::of(tree, scope)?))
+            }
+            ExprKind::Binary(..) | ExprKind::Negate(_) => {
+                Some(Simple::Double(Arithmetic::of_untyped(tree, scope)?))
             }
             ExprKind::Call(..) => Text::of(tree, version1, scope).map(Simple::Text),
             _ => None,
@@ -97,6 +106,12 @@ impl Simple {
             ExprKind::Number(number) if version1 => Some(Constant::Number(*number)),
             _ => None,
         };
+        if !version1 && let (Some(number), Some(steps)) = (exact(b), scope.path(a)) {
+            return Some(Simple::ComparedStrictly(op, steps, number));
+        }
+        if !version1 && let (Some(number), Some(steps)) = (exact(a), scope.path(b)) {
+            return Some(Simple::ComparedStrictly(op.mirrored(), steps, number));
+        }
         if !version1 && !matches!(op, BinaryOp::Equal | BinaryOp::NotEqual) {
             return None;
         }
@@ -120,7 +135,10 @@ impl Text {
                 [path] => scope.path(path)?,
                 _ => return None,
             };
-            (version1 || steps.is_empty()).then_some(Text::Of(property, steps))
+            match property {
+                Property::Value if !version1 => Some(Text::OfOnly(steps)),
+                _ => (version1 || steps.is_empty()).then_some(Text::Of(property, steps)),
+            }
         };
         Some(match (name.local.as_str(), arguments.as_slice()) {
             ("name", arguments) => nodes(arguments, Property::Name)?,
@@ -139,6 +157,15 @@ impl Text {
                 Arithmetic::of(from, scope)?,
                 Some(Arithmetic::of(length, scope)?),
             ),
+            ("substring", [text, numbers @ ..]) if !version1 && (1..=2).contains(&numbers.len()) => {
+                let mut numbers = numbers.iter().map(|number| exact(number).map(Arithmetic::Number));
+                let (from, length) = (numbers.next()??, numbers.next());
+                let length = match length {
+                    Some(length) => Some(length?),
+                    None => None,
+                };
+                Text::Part(Box::new(Text::argument(text, false, scope)?), from, length)
+            }
             _ => return None,
         })
     }
@@ -151,7 +178,7 @@ impl Text {
             ExprKind::Call(..) => Text::of(tree, version1, scope),
             _ => {
                 let steps = scope.path(tree)?;
-                (version1 || steps.is_empty()).then_some(Text::Of(Property::Value, steps))
+                Some(if version1 { Text::Of(Property::Value, steps) } else { Text::OfOnly(steps) })
             }
         }
     }
@@ -212,7 +239,19 @@ pub(crate) mod tests {
             "b = '2'",
             "b != '1'",
             "b = 2",
+            "b != 2",
             "2 > b",
+            "k = 2 or @k = 7",
+            "@k * 2",
+            "@k * @k div 3",
+            "1 + 2 * @k",
+            "-@k",
+            "-b * 1000000",
+            "b mod 2",
+            "1 div b",
+            "concat(@k, '-', b)",
+            "substring(@k, 1, 1)",
+            "substring(a, 2)",
             "b >= 1.5",
             "n < '0'",
             "a/b = '1'",

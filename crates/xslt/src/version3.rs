@@ -15,7 +15,7 @@ pub(crate) enum Version3 {
     /// `xsl:break`.
     Break { content: Content },
     /// `xsl:try`.
-    Try { content: Content, catches: Box<[Catch]> },
+    Try { content: Content, rollback: bool, catches: Box<[Catch]> },
     /// `xsl:map`.
     Map { body: Body },
     /// `xsl:map-entry`.

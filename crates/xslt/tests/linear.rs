@@ -196,7 +196,7 @@ fn instructions_of_3_0_in_proportion() {
             "<x:for-each select='//a'><e><x:value-of select='b'/><x:on-empty>-</x:on-empty></e></x:for-each>",
             "<x:for-each select='//a'><x:assert test='@id'/></x:for-each>",
             "<x:for-each-group select='//a' group-by='@d, b' composite='yes'><x:value-of select='count(current-group())'/></x:for-each-group>",
-            "<x:fork><x:sequence select='count(//a)'/><x:for-each-group select='//a' group-by='@d'>1</x:for-each-group></x:fork>",
+            "<x:fork><x:sequence select='count(//a)'/><x:sequence select='count(//a/@d)'/></x:fork><x:fork><x:for-each-group select='//a' group-by='@d'>1</x:for-each-group></x:fork>",
             "<x:key name='k' match='a' use='@d, @id' composite='yes'/><x:template match='/'><o><x:for-each select='//a'><x:value-of select='count(key(\"k\", (@d, @id)))'/></x:for-each></o></x:template>",
             "<x:function name='f:s'><x:param name='l'/><x:sequence select='if (empty($l)) then 0 else f:s(subsequence($l, 2))'/></x:function><x:template match='/'><o><x:value-of select='f:s(//a), f:s(//a/@id/string())'/></o></x:template>",
             "<x:function name='f:s'><x:param name='l'/><x:sequence select='if (count($l) = 0) then 0 else if (count($l) mod 2 = 0) then f:s(remove($l, 1)) else f:s(remove($l, count($l)))'/></x:function><x:template match='/'><o><x:value-of select='f:s(//a), f:s(//a/@id/string())'/></o></x:template>",

@@ -142,7 +142,7 @@ fn documents() {
             format("<xsl:result-document format='t'>&lt;x</xsl:result-document><xsl:result-document href='a'><x/></xsl:result-document>"),
             "<x|a:<x/>",
         ),
-        ("<xsl:output method='xml' omit-xml-declaration='no'/><xsl:template match='/r'><xsl:result-document href='a'><x/></xsl:result-document></xsl:template>".into(), "|a:<?xml version=\"1.0\" encoding=\"UTF-8\"?><x/>"),
+        ("<xsl:output name='o' method='xml' omit-xml-declaration='no'/><xsl:template match='/r'><xsl:result-document format='o' href='a'><x/></xsl:result-document></xsl:template>".into(), "|a:<?xml version=\"1.0\" encoding=\"UTF-8\"?><x/>"),
         // Two for one place.
         (each("<xsl:result-document href='same'/>"), "!XTDE1490: two results for same"),
         (rule("<xsl:result-document href='a'/><xsl:result-document href='./a'/>"), "!XTDE1490"),

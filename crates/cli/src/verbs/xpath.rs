@@ -146,7 +146,7 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
         let host = ParsedDocuments::default();
         let cx = Context { node, locals: &variables.values, ..Context::without_document(&host) };
         let value = expression.evaluate(&cx).map_err(|e| e.render(&args.expression))?;
-        return Ok(print(args, &cx, &value));
+        return print(args, &cx, &value);
     }
     let input = open(args, begin)?;
 
@@ -161,7 +161,7 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
             // Document type declarations are read only into the tree.
             Ok(plan) if args.dtd.is_none() || args.stream == Stream::Always => {
                 let value = stream(args, plan, input)?;
-                return Ok(print(args, &Context::without_document(&()), &value));
+                return print(args, &Context::without_document(&()), &value);
             }
             Err(why) if args.stream == Stream::Always => {
                 let error = XPathError::new(format!("not streamable: {}", why.reason), why.span);
@@ -183,7 +183,7 @@ fn evaluate(args: &Args) -> Result<Vec<u8>, String> {
     let host = ParsedDocuments::default();
     let cx = Context { locals: &variables.values, ..Context::at(&doc, node) }.with_host(&host);
     let value = expression.evaluate(&cx).map_err(|e| e.render(&args.expression))?;
-    Ok(print(args, &cx, &value))
+    print(args, &cx, &value)
 }
 
 /// Most documents that an expression may make.
@@ -294,7 +294,27 @@ fn stream(args: &Args, plan: &StreamPlan, mut input: Box<dyn Read>) -> Result<Va
     run.finish().map_err(|e| e.render(&args.expression))
 }
 
-fn print(args: &Args, cx: &Context<'_>, value: &Value) -> Vec<u8> {
+/// Most members of maps and arrays that are shown: they can be shared, so that a small value has very many.
+const MAX_SHOWN: usize = 1 << 20;
+
+/// Whether the members of all maps and arrays are not too many, those within one another too.
+fn can_be_shown(value: &Value, left: &mut usize) -> bool {
+    let mut fits = |member: &Value| {
+        let count = 1 + member.len();
+        *left = left.saturating_sub(count);
+        *left > 0 && can_be_shown(member, left)
+    };
+    value.items().all(|item| match item {
+        Item::Atomic(Atomic::Map(map)) => map.entries().into_iter().all(|(_, member)| fits(member)),
+        Item::Atomic(Atomic::Array(array)) => array.members().all(&mut fits),
+        _ => true,
+    })
+}
+
+fn print(args: &Args, cx: &Context<'_>, value: &Value) -> Result<Vec<u8>, String> {
+    if !can_be_shown(value, &mut { MAX_SHOWN }) {
+        return Err(format!("error: the value has more than {MAX_SHOWN} members of maps and arrays"));
+    }
     // The nodes are those of the document at hand: their strings are there.
     let mut string = value.to_string_in(cx).map(|s| s.into_owned()).unwrap_or_default();
     if let (true, Some(atom)) = (args.xpath_version != LanguageVersion::V1, value.single_atomic()) {
@@ -305,16 +325,16 @@ fn print(args: &Args, cx: &Context<'_>, value: &Value) -> Vec<u8> {
         string = texts.collect::<Result<Vec<_>, _>>().unwrap_or_default().join(" ");
     }
     if !args.json {
-        return match value {
+        return Ok(match value {
             Value::Atomic(atom) if atom.is_function() => line(cx, Item::Atomic(atom.clone())),
             Value::NodeSet(_) | Value::Sequence(_) => {
                 let lines: Vec<Vec<u8>> = value.items().map(|item| line(cx, item)).collect();
                 lines.join(&b'\n')
             }
             _ => string.into_bytes(),
-        };
+        });
     }
-    object(cx, value, string, args.xpath_version != LanguageVersion::V1).to_string().into_bytes()
+    Ok(object(cx, value, string, args.xpath_version != LanguageVersion::V1).to_string().into_bytes())
 }
 
 /// The JSON form. With XPath 2.0 atomic values have their type, and sequences list their items.

@@ -21,7 +21,7 @@ pub struct Args {
     /// A stylesheet parameter, as an untyped value; NAME is `local` or `{uri}local`.
     #[arg(long = "param", value_name = "NAME=VALUE")]
     params: Vec<String>,
-    /// The language version to behave as; by default that of the stylesheet.
+    /// The language version to behave as; by default that of the stylesheet. 2.0 is the least: a stylesheet of version 3.0 has 3.0 then.
     #[arg(long, value_name = "VERSION")]
     processor: Option<ProcessorArg>,
     /// Begins at this named template (`local` or `{uri}local`); without INPUT there is no document then.

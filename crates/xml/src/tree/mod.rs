@@ -16,7 +16,7 @@ use crate::error::Position;
 use crate::names::{NO_PREFIX, NO_URI, NameId, Names, PrefixId, UriId};
 use bytes::Bytes;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 /// A node of one document. Ids compare in document order as long as the document is [`Document::is_ordered`].
@@ -533,15 +533,25 @@ impl Document {
     }
 
     pub(crate) fn scope(&self, n: NodeId) -> Vec<(PrefixId, UriId)> {
+        // So many are compared one by one; more are looked up.
+        const FEW: usize = 16;
         let mut bound: Vec<(PrefixId, UriId)> = Vec::new();
+        let mut many: HashSet<PrefixId> = HashSet::new();
         let mut at = Some(n);
         while let Some(n) = at {
             let node = self.node(n);
             if node.kind == NodeKind::Element {
                 let of_name = (node.prefix, self.names.uri_id_of(node.name));
                 for (prefix, uri) in self.declarations(n).map(|d| (d.prefix, d.uri)).chain([of_name]) {
-                    if prefix != crate::names::XML_PREFIX && !bound.iter().any(|b| b.0 == prefix) {
+                    let is_new = match bound.len() {
+                        0..FEW => !bound.iter().any(|b| b.0 == prefix),
+                        _ => many.insert(prefix),
+                    };
+                    if is_new && prefix != crate::names::XML_PREFIX {
                         bound.push((prefix, uri));
+                        if bound.len() == FEW {
+                            many.extend(bound.iter().map(|b| b.0));
+                        }
                     }
                 }
             }

@@ -167,7 +167,24 @@ impl<'a> Eval<'a> {
                 }
                 Ok(false)
             }
+            (Operand::Items(l), r) => self.compare_items(op, &l, r),
+            (l, Operand::Items(r)) => self.compare_items(op.mirrored(), &r, l),
         }
+    }
+
+    /// Each item of a sequence against each of the other operand.
+    fn compare_items(&self, op: BinaryOp, items: &[Scalar<'a>], other: Operand<'a>) -> Result<bool, Fault> {
+        let others = match other {
+            Operand::Scalar(Scalar::Boolean(boolean)) => {
+                let exists = Scalar::Boolean(!items.is_empty());
+                return Ok(compare_scalars(op, &exists, &Scalar::Boolean(boolean)));
+            }
+            Operand::Scalar(scalar) => vec![scalar],
+            Operand::Nodes(texts) => texts.into_iter().map(Scalar::String).collect(),
+            Operand::Items(others) => others,
+        };
+        super::spend(items.len().saturating_mul(others.len()))?;
+        Ok(items.iter().any(|item| others.iter().any(|other| compare_scalars(op, item, other))))
     }
 
     fn list_scalar(&self, op: BinaryOp, list: &[Cow<'a, str>], scalar: &Scalar<'a>) -> Result<bool, Fault> {
@@ -200,6 +217,17 @@ impl<'a> Eval<'a> {
             Value::Empty => Operand::Nodes(Vec::new()),
             Value::Atomic(a) if a.is_numeric() => Operand::Scalar(Scalar::Number(a.to_double())),
             Value::Atomic(a) => Operand::Scalar(Scalar::String(Cow::Owned(a.to_text().into_owned()))),
+            // Numbers stay numbers (XPath 2.0 in 1.0 compatibility mode, section 3.5.2).
+            Value::Sequence(items)
+                if items.iter().any(|item| matches!(item, Item::Atomic(a) if a.is_numeric())) =>
+            {
+                let scalar = |item: &Item| match item {
+                    Item::Node(n) => Ok(Scalar::String(self.node_string(*n)?)),
+                    Item::Atomic(a) if a.is_numeric() => Ok(Scalar::Number(a.to_double())),
+                    Item::Atomic(a) => Ok(Scalar::String(Cow::Owned(a.to_text().into_owned()))),
+                };
+                Operand::Items(items.iter().map(scalar).collect::<Result<Vec<_>, Fault>>()?)
+            }
             Value::Sequence(items) => Operand::Nodes(
                 items
                     .iter()
@@ -307,6 +335,8 @@ const MAX_HOISTED: usize = 8;
 enum Operand<'a> {
     Scalar(Scalar<'a>),
     Nodes(Vec<Cow<'a, str>>),
+    /// A sequence with numbers in it.
+    Items(Vec<Scalar<'a>>),
 }
 
 /// A value that is not a node-set.

@@ -83,6 +83,9 @@ fn format_one(number: f64, token: &str, how: &NumberFormat<'_>, out: &mut String
         out.push_str(if how.ordinal { "th" } else { "" });
         return;
     }
+    if how.version2 && rounded == 0.0 && matches!(token, "w" | "W" | "Ww") {
+        return words(0, token, how.ordinal, out);
+    }
     if rounded == 0.0
         && let Some(zero) = token.chars().next().and_then(|first| enclosed(0, first))
     {
@@ -417,7 +420,7 @@ pub(crate) fn words(value: u64, token: &str, ordinal: bool, out: &mut String) {
         if value == 0 && larger {
             return;
         }
-        if larger && value < 100 && list.last() == Some(&"hundred") {
+        if larger && value < 100 {
             list.push("and");
         }
         if value >= 20 {
@@ -431,22 +434,25 @@ pub(crate) fn words(value: u64, token: &str, ordinal: bool, out: &mut String) {
     }
     let mut list = Vec::new();
     cardinal(value, &mut list);
-    let mut text: Vec<String> = list.into_iter().map(str::to_owned).collect();
-    if let Some(last) = text.last_mut().filter(|_| ordinal) {
-        *last = ordinal_word(last);
-    }
-    for (at, word) in text.iter().enumerate() {
-        if at > 0 {
-            out.push(' ');
-        }
+    let count = list.len();
+    for (at, word) in list.iter().enumerate() {
+        let last = ordinal && at + 1 == count;
+        // The tens of an ordinal number and its last word are one word: twenty-first.
+        let joined = last && at > 0 && TENS[2..].contains(&list[at - 1]);
+        out.push_str(match (at, joined) {
+            (0, _) => "",
+            (_, true) => "-",
+            (_, false) => " ",
+        });
+        let word = if last { ordinal_word(word) } else { (*word).to_owned() };
         match token {
             "W" => out.push_str(&word.to_uppercase()),
-            "Ww" => {
+            "Ww" if word != "and" => {
                 let mut chars = word.chars();
                 out.extend(chars.next().map(|c| c.to_ascii_uppercase()));
                 out.push_str(chars.as_str());
             }
-            _ => out.push_str(word),
+            _ => out.push_str(&word),
         }
     }
 }

@@ -28,7 +28,10 @@ impl Compiler<'_> {
             let mut chars = character.chars();
             match (chars.next(), chars.next()) {
                 (Some(c), None) => entries.push((c, self.attribute(child, "string").unwrap_or_default())),
-                _ => self.error(child, format!("character=\"{character}\" must be one character")),
+                _ => {
+                    let message = format!("character=\"{character}\" must be one character");
+                    self.error_as(child, "XTSE0020", message);
+                }
             }
         }
         if self.map_precedence.insert(name, self.precedence) == Some(self.precedence) {

@@ -2,7 +2,6 @@
 
 use super::decimal_formats::DeclaredFormat;
 use super::{Compiler, Declaration, XSLT, is_space};
-use crate::error::XsltError;
 use crate::expr::{Expr, namespace_of};
 use crate::functions::EXSLT_FUNCTIONS;
 use crate::model::{
@@ -53,7 +52,6 @@ impl Compiler<'_> {
                 (XSLT, "attribute-set") => self.attribute_set(node),
                 (EXSLT_FUNCTIONS, "function") => self.function(node),
                 (XSLT, "function") if self.version2 => self.version2_function(node),
-                (XSLT, "stylesheet" | "transform") => {}
                 (XSLT, _) => {}
                 _ if node == declaration.module.root => self.simplified(node, order as u32),
                 _ => {}
@@ -69,10 +67,11 @@ impl Compiler<'_> {
         self.check_cycles(&references);
         self.check_sets();
         self.resolve_character_maps();
-        self.plan.writing = Writing::new(&self.plan.output, self.plan.version2);
+        self.plan.writing = Writing::new(&self.plan.output, self.plan.version2, self.plan.version3);
         for rule in std::mem::take(&mut self.all_modes) {
             self.plan.modes.iter_mut().for_each(|mode| mode.rules.push(rule.clone()));
         }
+        self.check_strict_modes();
         let names = self.plan.names.len();
         for mode in &mut self.plan.modes {
             mode.build(names);
@@ -119,6 +118,11 @@ impl Compiler<'_> {
                     compiler.error_as(node, code, format!("there are two {kind}s with the name \"{shown}\""));
                 }
             };
+            if doc.namespace(node) == XSLT
+                && matches!(doc.local(node), "template" | "function" | "attribute-set" | "variable")
+            {
+                self.check_visibility(node);
+            }
             match (doc.namespace(node), doc.local(node)) {
                 (XSLT, "template") => {
                     if let Some(name) = self.symbol_attribute(node, "name") {
@@ -204,6 +208,8 @@ impl Compiler<'_> {
                 (XSLT, "mode") if self.plan.version3 => self.mode_declaration(node),
                 (XSLT, "accumulator") if self.plan.version3 => {}
                 (XSLT, "global-context-item") if self.plan.version3 => self.global_context_item(node),
+                (XSLT, "expose") if self.plan.version3 => self.expose(node),
+                (XSLT, "use-package") if self.plan.version3 => self.use_package(node),
                 (XSLT, "import-schema") if self.version2 => {
                     self.error(node, "XTSE1650: xsl:import-schema: there are no schemas".into());
                 }
@@ -215,7 +221,7 @@ impl Compiler<'_> {
                         && (!self.forwards || super::elements::is_instruction(local)) =>
                 {
                     let message = match super::elements::is_of_version3(local) {
-                        true => format!("XTSE0010: xsl:{local} of XSLT 3.0 is not supported"),
+                        true => format!("xsl:{local} of XSLT 3.0 is not supported"),
                         false => format!("xsl:{local} is not allowed at the top level"),
                     };
                     self.error_as(node, "XTSE0010", message);
@@ -231,12 +237,21 @@ impl Compiler<'_> {
                 _ => {}
             }
         }
-        for ((_, name), (_, _, contrary)) in std::mem::take(&mut self.mode_attributes) {
-            if let Some(Place { module, line, column, .. }) = contrary {
-                let message = format!("XTSE0545: xsl:mode says different things about {name} of one mode");
-                let uri = self.plan.modules.get(module as usize).cloned().unwrap_or_default();
-                self.errors.push(XsltError { message, uri, line, column, raised: None });
+        for ((_, name), place) in std::mem::take(&mut self.mode_attributes).contraries() {
+            let message = format!("XTSE0545: xsl:mode says different things about {name} of one mode");
+            self.error_there(place, message);
+        }
+        let aliases = std::mem::take(&mut self.alias_targets);
+        for (uri, place) in aliases.contraries() {
+            if !self.plan.version2 {
+                continue;
             }
+            let message = format!("XTSE0810: xsl:namespace-alias gives \"{uri}\" two aliases");
+            self.error_there(place, message);
+        }
+        for ((_, name), place) in std::mem::take(&mut self.output_attributes).contraries() {
+            let message = format!("XTSE1560: xsl:output says different things about {name} of one output");
+            self.error_there(place, message);
         }
         // Highest precedence first, then priority, then the last in the stylesheet.
         if self.plan.version3 {
@@ -320,7 +335,7 @@ impl Compiler<'_> {
                 Some(uri) => Some((prefix.to_owned(), uri.to_owned())),
                 None if prefix.is_empty() => Some((String::new(), String::new())),
                 None => {
-                    compiler.error_as(node, "XTSE0280", format!("the prefix \"{prefix}\" is not declared"));
+                    compiler.error_as(node, "XTSE0812", format!("the prefix \"{prefix}\" is not declared"));
                     None
                 }
             }
@@ -328,6 +343,8 @@ impl Compiler<'_> {
         if let (Some((_, from)), Some((prefix, to))) =
             (side(self, "stylesheet-prefix"), side(self, "result-prefix"))
         {
+            let place = self.place(node);
+            self.alias_targets.say(from.clone(), self.precedence, to.clone(), place);
             self.aliases.insert(from, (to, prefix, self.precedence));
         }
     }
@@ -357,18 +374,30 @@ impl Compiler<'_> {
         }
         for property in PROPERTIES {
             let Some(value) = self.attribute(node, property) else { continue };
-            if property == "method" && value.contains(':') {
-                self.expand(node, &value);
+            if property == "method"
+                && let Some((prefix, _)) = value.trim().split_once(':')
+                && namespace_of(&self.module.doc, node, prefix).is_none()
+            {
+                self.error_as(node, "XTSE1570", format!("the prefix \"{prefix}\" is not declared"));
             }
             if !self.version2 && super::version2::is_attribute("output", property, false)
                 || crate::output::is_third(property) && !self.plan.version3
             {
                 continue;
             }
-            if let Err(message) = output.set(property, &value, self.version2)
+            if let Err(error) = output.set(property, &value, self.version2)
                 && !self.forwards
             {
+                let message = if self.version2 { error.coded("XTSE0020") } else { error.message };
                 self.error(node, message);
+            }
+            if self.version2 {
+                let said = match (crate::output::is_yes_or_no(property), value.trim()) {
+                    (true, "true" | "1") => "yes",
+                    (true, "false" | "0") => "no",
+                    (_, value) => value,
+                };
+                self.output_attributes.say((name, property), self.precedence, said.to_owned(), place);
             }
         }
         for name in self.element_names(node, "cdata-section-elements") {
@@ -482,7 +511,7 @@ impl Compiler<'_> {
         for alternative in pattern.map(|p| p.alternatives).unwrap_or_default() {
             let rule = Rule {
                 plain: alternative.is_plain(),
-                priority: priority.unwrap_or_else(|| alternative.priority()),
+                priority: priority.unwrap_or_else(|| alternative.priority(self.version2)),
                 alternative: alternative.into(),
                 template,
                 precedence: self.precedence,
@@ -529,7 +558,7 @@ impl Compiler<'_> {
             crate::pattern::Alternative { steps: Box::default(), anchor: crate::pattern::Anchor::Root };
         self.plan.modes[0].rules.push(Rule {
             plain: true,
-            priority: alternative.priority(),
+            priority: alternative.priority(self.version2),
             alternative: alternative.into(),
             template,
             precedence: self.precedence,

@@ -30,6 +30,9 @@ impl Compiler<'_> {
             self.error(node, format!("XTSE0760: {title} of a function has no default"));
         }
         let tunnel = self.flag(node, "tunnel", false);
+        if tunnel && of_function {
+            self.error(node, format!("XTSE0020: {title} of a function is no tunnel parameter"));
+        }
         let value = if required {
             let shown = self.symbols.show(name);
             Binding::Required(format!("XTDE0700: the parameter ${shown} is required").into())

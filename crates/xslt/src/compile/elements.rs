@@ -70,6 +70,11 @@ pub(crate) fn is_available_in_2(local: &str) -> bool {
         || super::version3::INSTRUCTIONS.contains(&local)
 }
 
+/// Whether it is the outermost element of a module: a package (3.0) is one, too.
+pub(super) fn is_outermost(local: &str) -> bool {
+    matches!(local, "stylesheet" | "transform" | "package")
+}
+
 /// Whether it is an element of XSLT 3.0.
 pub(crate) fn is_of_version3(local: &str) -> bool {
     matches!(

@@ -215,7 +215,8 @@ impl Compiler<'_> {
                 fallback.get_or_insert_default().extend(body);
             }
         }
-        let message = format!("the instruction {} is not known", doc.qname(node));
+        let code = if self.plan.version2 && doc.namespace(node) != XSLT { "XTDE1450: " } else { "" };
+        let message = format!("{code}the instruction {} is not known", doc.qname(node));
         Op::Unknown { message: message.into(), fallback: fallback.map(Into::into) }
     }
 

@@ -1,6 +1,7 @@
 //! From stylesheet documents to a [`Plan`]: modules are loaded and ordered by import precedence
 //! here, top-level elements are read in [`declarations`], template bodies in [`instructions`].
 
+mod agreement;
 pub(crate) mod availability;
 mod character_maps;
 mod decimal_formats;
@@ -12,6 +13,7 @@ mod functions;
 mod instructions;
 mod literal;
 mod modes;
+mod packages;
 mod parameters;
 mod scope;
 mod sorts;
@@ -29,6 +31,7 @@ use crate::model::{Place, Plan};
 use crate::names::{Name, Names};
 use crate::pattern::{Pattern, PatternContext};
 use crate::resolver::Resolver;
+use agreement::Agreement;
 use std::collections::HashMap;
 use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind, ParseOptions};
@@ -71,7 +74,8 @@ pub enum Processor {
     ByStylesheet,
     /// XSLT 1.0.
     V1,
-    /// XSLT 2.0: stylesheets of version 1.0 run in its backwards-compatible mode.
+    /// At least XSLT 2.0: stylesheets of version 1.0 run in its backwards-compatible mode; those of version 3.0 have 3.0, as what 2.0
+    /// does not know would be ignored without a word.
     V2,
     /// XSLT 3.0 as far as it is implemented: a missing feature is an error that names it.
     V3,
@@ -137,6 +141,8 @@ struct Compiler<'a> {
     files: usize,
     /// Modes, globals, named templates, attribute sets and functions by name.
     modes: HashMap<Name, usize>,
+    /// Those that an `xsl:mode` declares.
+    declared_modes: std::collections::HashSet<usize>,
     globals: HashMap<Name, usize>,
     named: HashMap<Name, usize>,
     sets: HashMap<Name, usize>,
@@ -166,8 +172,12 @@ struct Compiler<'a> {
     accumulator_precedence: HashMap<Name, u32>,
     /// The accumulators that `use-accumulators` attributes name.
     accumulators_used: Vec<(Name, Place)>,
-    /// The attributes of `xsl:mode` so far: by mode and attribute the import precedence, the value, and whether another one of the same precedence differs.
-    mode_attributes: HashMap<(usize, &'static str), (u32, String, Option<Place>)>,
+    /// The attributes of `xsl:mode` so far, by mode and attribute.
+    mode_attributes: Agreement<(usize, &'static str)>,
+    /// What `xsl:namespace-alias` says of the namespaces of the stylesheet.
+    alias_targets: Agreement<String>,
+    /// Those of `xsl:output`, by the name of the output.
+    output_attributes: Agreement<(Option<Name>, &'static str)>,
     /// Import precedences of character maps.
     map_precedence: HashMap<Name, u32>,
     /// All modules: their outermost elements are checked when the version of the processor is known.
@@ -227,6 +237,7 @@ pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Com
         next_precedence: 0,
         files: 0,
         modes: HashMap::new(),
+        declared_modes: Default::default(),
         globals: HashMap::new(),
         named: HashMap::new(),
         sets: HashMap::new(),
@@ -244,7 +255,9 @@ pub(crate) fn compile(source: &[u8], options: &CompileOptions<'_>) -> Result<Com
         all_modes: Vec::new(),
         accumulator_precedence: HashMap::new(),
         accumulators_used: Vec::new(),
-        mode_attributes: HashMap::new(),
+        mode_attributes: Agreement::default(),
+        output_attributes: Agreement::default(),
+        alias_targets: Agreement::default(),
         map_precedence: HashMap::new(),
         modules: Vec::new(),
         aliases: HashMap::new(),
@@ -287,7 +300,7 @@ impl Compiler<'_> {
         let uri = self.options.uri.to_owned();
         let Some((doc, read)) = self.parse(source, &uri) else { return };
         let is_stylesheet = doc.document_element().is_some_and(|e| {
-            doc.namespace(e) == XSLT && matches!(doc.local(e), "stylesheet" | "transform")
+            doc.namespace(e) == XSLT && elements::is_outermost(doc.local(e))
                 || doc.attribute(e, XSLT, "version").is_some()
         });
         let associated = associated_stylesheet(&doc);
@@ -371,7 +384,7 @@ impl Compiler<'_> {
         let bytes = match self.options.resolver.read(&uri) {
             Ok(bytes) => bytes,
             Err(message) => {
-                self.fail(base, message);
+                self.fail(base, self.coded("XTSE0165", message));
                 return None;
             }
         };
@@ -444,7 +457,7 @@ impl Compiler<'_> {
         self.enter(module);
         self.modules.push(module.clone());
         let (doc, root) = (&module.doc, module.root);
-        if doc.namespace(root) != XSLT || !matches!(doc.local(root), "stylesheet" | "transform") {
+        if doc.namespace(root) != XSLT || !elements::is_outermost(doc.local(root)) {
             if doc.attribute(root, XSLT, "version").is_none() {
                 let message = if doc.namespace(root) == XSLT {
                     format!("xsl:{} cannot be the outermost element", doc.local(root))
@@ -453,7 +466,7 @@ impl Compiler<'_> {
                      xsl:version attribute"
                         .to_owned()
                 };
-                self.error(root, message);
+                self.error_as(root, "XTSE0150", message);
                 return;
             }
             nodes.push((module.clone(), root));
@@ -527,7 +540,7 @@ impl Compiler<'_> {
         for module in std::mem::take(&mut self.modules) {
             self.enter(&module);
             let (doc, root) = (&module.doc, module.root);
-            if doc.namespace(root) != XSLT || !matches!(doc.local(root), "stylesheet" | "transform") {
+            if doc.namespace(root) != XSLT || !elements::is_outermost(doc.local(root)) {
                 continue;
             }
             self.at_version_of(root);
@@ -543,6 +556,9 @@ impl Compiler<'_> {
 
     fn check_stylesheet_element(&mut self, root: NodeId) {
         let module = self.module.clone();
+        if module.doc.local(root) == "package" {
+            return self.check_package(root);
+        }
         self.attributes(
             root,
             &["id", "version", "exclude-result-prefixes", "extension-element-prefixes"],
@@ -579,16 +595,30 @@ impl Compiler<'_> {
 
     /// An error that has a code from XSLT 2.0 on.
     fn error_as(&mut self, node: NodeId, code: &str, message: String) {
-        // (While modules are loaded the version of the whole is not known.)
-        let version = self.module.doc.attribute(self.module.root, "", "version");
-        let is_later = version.and_then(|v| v.trim().parse::<f64>().ok()).is_some_and(|v| v >= 2.0);
-        let is_coded = self.plan.version2 || is_later && self.options.processor != Processor::V1;
-        let message = if is_coded { format!("{code}: {message}") } else { message };
+        let message = self.coded(code, message);
         self.error(node, message);
+    }
+
+    /// A message with its code, where there are codes.
+    fn coded(&self, code: &str, message: String) -> String {
+        // (While modules are loaded the version of the whole is not known: that of the module counts.)
+        let version = self.module.doc.attribute(self.module.root, "", "version");
+        let is_later = version.is_some_and(|version| version.trim().parse::<f64>().is_ok_and(|v| v >= 2.0));
+        let is_coded = match self.options.processor {
+            Processor::V1 => false,
+            Processor::V2 | Processor::V3 => true,
+            Processor::ByStylesheet => self.plan.version2 || is_later,
+        };
+        if is_coded { format!("{code}: {message}") } else { message }
     }
 
     fn error(&mut self, node: NodeId, message: String) {
         let place = self.place(node);
+        self.error_there(place, message);
+    }
+
+    /// An error of a declaration that was left already.
+    fn error_there(&mut self, place: Place, message: String) {
         let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
         self.errors.push(XsltError { message, uri, line: place.line, column: place.column, raised: None });
     }

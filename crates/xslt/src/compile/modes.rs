@@ -1,7 +1,7 @@
 //! Modes: `xsl:mode`, and the modes that templates and `xsl:apply-templates` name.
 
 use super::{Compiler, XSLT};
-use crate::pattern::NoMatch;
+use crate::pattern::{NoMatch, Test};
 use crate::version2::CURRENT_MODE;
 use xml::NodeId;
 
@@ -28,6 +28,7 @@ impl Compiler<'_> {
             Some(name) if name.trim() != "#unnamed" => self.mode(node, &name),
             _ => 0,
         };
+        self.declared_modes.insert(mode);
         for name in [
             "on-no-match",
             "on-multiple-match",
@@ -50,15 +51,8 @@ impl Compiler<'_> {
                 }));
             }
             words.sort_unstable();
-            let value = words.join(" ");
-            let earlier = self.mode_attributes.remove(&(mode, name));
             let place = self.place(node);
-            let contrary = earlier
-                .filter(|(precedence, before, contrary)| {
-                    *precedence == self.precedence && (contrary.is_some() || *before != value)
-                })
-                .map(|(_, _, contrary)| contrary.unwrap_or(place));
-            self.mode_attributes.insert((mode, name), (self.precedence, value, contrary));
+            self.mode_attributes.say((mode, name), self.precedence, words.join(" "), place);
         }
         if self.attribute(node, "use-accumulators").is_some() {
             self.plan.modes[mode].accumulators = self.applicable(node);
@@ -78,6 +72,12 @@ impl Compiler<'_> {
         }
         if let Some(value) = one_of(self.attribute(node, "on-multiple-match"), &["use-last", "fail"]) {
             self.error(node, format!("XTSE0020: on-multiple-match=\"{value}\" is use-last or fail"));
+        }
+        if let Some(value) = self.attribute(node, "typed") {
+            let value = value.trim().to_owned();
+            self.plan.modes[mode].typed = !matches!(&*value, "no" | "false" | "0" | "unspecified");
+            self.plan.modes[mode].strict = value == "strict";
+            self.plan.modes[mode].place = self.place(node);
         }
         if let Some(value) = self.attribute(node, "on-multiple-match") {
             self.plan.modes[mode].one_match = value.trim() == "fail";
@@ -119,6 +119,22 @@ impl Compiler<'_> {
         self.plan.global_context = Some(crate::version3::GlobalContext { required, absent, declared, place });
     }
 
+    /// The patterns of a mode with `typed="strict"` name declared elements only, and there are no schemas.
+    pub(super) fn check_strict_modes(&mut self) {
+        let mut wrong = Vec::new();
+        for mode in self.plan.modes.iter().filter(|mode| mode.strict) {
+            let named = mode.rules.iter().find(|rule| {
+                let first = rule.alternative.steps.first();
+                first.is_some_and(|step| !step.attribute && matches!(step.test, Test::Name(_)))
+            });
+            wrong.extend(named.map(|rule| self.plan.templates[rule.template].place));
+        }
+        for place in wrong {
+            let message = "XTSE3105: the mode is strict, and there is no schema that declares the element";
+            self.error_there(place, message.into());
+        }
+    }
+
     /// The mode where no attribute names one: that of the nearest `default-mode` (XSLT 3.0 section 3.5.3).
     pub(super) fn default_mode(&mut self, node: NodeId) -> usize {
         if !self.plan.version3 {
@@ -143,9 +159,20 @@ impl Compiler<'_> {
 
     /// The modes of a template rule; `None`: all.
     pub(super) fn template_modes(&mut self, node: NodeId) -> Option<Vec<usize>> {
-        let Some(list) = self.attribute(node, "mode") else { return Some(vec![self.default_mode(node)]) };
+        let Some(list) = self.attribute(node, "mode") else {
+            let mode = self.default_mode(node);
+            self.check_declared_mode(node, mode);
+            return Some(vec![mode]);
+        };
         let mut modes = Vec::new();
-        for mode in list.split_ascii_whitespace() {
+        let words: Vec<&str> = list.split_ascii_whitespace().collect();
+        if words.len() > 1 && words.contains(&"#all") {
+            self.error(node, "XTSE0550: #all stands alone in a list of modes".into());
+        }
+        if let Some((_, twice)) = words.iter().enumerate().find(|(at, word)| words[..*at].contains(word)) {
+            self.error(node, format!("XTSE0550: the mode {twice} stands twice in the list"));
+        }
+        for mode in words {
             match mode {
                 "#all" => return None,
                 "#default" => {
@@ -160,11 +187,18 @@ impl Compiler<'_> {
             self.error(node, "XTSE0550: the mode attribute is empty".into());
         }
         modes.dedup();
+        modes.iter().for_each(|mode| self.check_declared_mode(node, *mode));
         Some(modes)
     }
 
     /// The mode of an `xsl:apply-templates`.
     pub(super) fn applied_mode(&mut self, node: NodeId) -> usize {
+        let mode = self.named_mode(node);
+        self.check_declared_mode(node, mode);
+        mode
+    }
+
+    fn named_mode(&mut self, node: NodeId) -> usize {
         match self.attribute(node, "mode").as_deref().map(str::trim) {
             None | Some("#default") => self.default_mode(node),
             Some("#unnamed") if self.plan.version3 => 0,

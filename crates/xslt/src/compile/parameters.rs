@@ -12,6 +12,7 @@ impl Compiler<'_> {
         let module = self.module.clone();
         let doc = &module.doc;
         let mut parameters = Vec::new();
+        let mut names = Vec::new();
         let mut body = Vec::new();
         let mut run = TextRun::default();
         let mut leading = true;
@@ -53,6 +54,12 @@ impl Compiler<'_> {
                     }
                     self.attributes(child, &["name", "select"], &["name"]);
                     let Some(name) = self.symbol_attribute(child, "name") else { continue };
+                    if doc.namespace(node) == XSLT && names.contains(&name) {
+                        let shown = self.symbols.show(name);
+                        let message = format!("there are two parameters ${shown}");
+                        self.error_as(child, "XTSE0580", message);
+                    }
+                    names.push(name);
                     if self.version2 {
                         let slot = self.slots;
                         let (ops, argument) = self.version2_parameter(child, name);

@@ -140,7 +140,7 @@ impl Compiler<'_> {
         while let Some(element) = at {
             if doc.kind(element) == NodeKind::Element {
                 let version = if doc.namespace(element) == XSLT {
-                    matches!(doc.local(element), "stylesheet" | "transform")
+                    super::elements::is_outermost(doc.local(element))
                         .then(|| doc.attribute(element, "", "version"))
                         .flatten()
                 } else {
@@ -177,11 +177,22 @@ impl Compiler<'_> {
                             continue;
                         }
                         match namespace_of(doc, element, declared) {
+                            Some(XSLT) if name == "extension-element-prefixes" && self.plan.version2 => {
+                                let message =
+                                    format!("XTSE0085: {name}: \"{prefix}\" stands for XSLT itself");
+                                self.error(element, message);
+                            }
                             Some(uri) => excluded.push(uri.to_owned()),
-                            None => self.error(
-                                element,
-                                format!("{name}: there is no namespace declared for \"{prefix}\""),
-                            ),
+                            None => {
+                                let code = match (name, declared) {
+                                    ("extension-element-prefixes", _) => "XTSE1430",
+                                    (_, "") => "XTSE0809",
+                                    _ => "XTSE0808",
+                                };
+                                let message =
+                                    format!("{name}: there is no namespace declared for \"{prefix}\"");
+                                self.error_as(element, code, message);
+                            }
                         }
                     }
                 }

@@ -129,7 +129,7 @@ pub(super) fn prepare(
 }
 
 fn is_stylesheet(doc: &Document, node: NodeId) -> bool {
-    doc.namespace(node) == XSLT && matches!(doc.local(node), "stylesheet" | "transform")
+    doc.namespace(node) == XSLT && super::elements::is_outermost(doc.local(node))
 }
 
 /// Whether no implemented version has an element of that name.

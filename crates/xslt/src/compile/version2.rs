@@ -32,9 +32,10 @@ const STANDARD: [&str; 7] = [
 ];
 
 /// Attributes that 2.0 adds to elements of 1.0.
-const MORE: [(&str, &[&str]); 21] = [
+const MORE: [(&str, &[&str]); 22] = [
     ("stylesheet", &["default-validation", "input-type-annotations"]),
     ("transform", &["default-validation", "input-type-annotations"]),
+    ("package", &["default-validation", "input-type-annotations"]),
     ("template", &["as"]),
     ("variable", &["as"]),
     ("param", &["as", "required", "tunnel"]),
@@ -168,6 +169,20 @@ impl Compiler<'_> {
         content
     }
 
+    /// Content is by a `select` attribute or by children.
+    fn either(&mut self, node: NodeId, code: &str) {
+        let doc = &self.module.doc;
+        let is_content = |n: NodeId| match doc.kind(n) {
+            xml::NodeKind::Element => !doc.is_element(n, XSLT, "fallback"),
+            xml::NodeKind::Text => !super::is_space(doc.text(n)),
+            _ => false,
+        };
+        if doc.attribute(node, "", "select").is_some() && doc.children(node).any(is_content) {
+            let name = self.module.doc.qname(node).into_owned();
+            self.error(node, format!("{code}: {name} has both a select attribute and content"));
+        }
+    }
+
     fn no_schema(&mut self, node: NodeId) {
         let strict = self.attribute(node, "validation").is_some_and(|v| matches!(v.trim(), "strict" | "lax"));
         if strict || self.attribute(node, "type").is_some() {
@@ -189,7 +204,10 @@ impl Compiler<'_> {
                     return version2(Version2::Sequential(body));
                 }
                 self.attributes(node, &["select"], &["select"]);
-                self.only(node, &[]);
+                match self.plan.version3 {
+                    true => self.either(node, "XTSE3185"),
+                    false => self.only(node, &[]),
+                }
                 match self.expression_attribute(node, "select") {
                     Some(select) => version2(Version2::Sequence { select }),
                     None => Some(None),
@@ -237,18 +255,21 @@ impl Compiler<'_> {
             "comment" => {
                 self.attributes(node, &[], &[]);
                 let content = self.spaced_content(node);
+                self.either(node, "XTSE0940");
                 version2(Version2::Comment { content })
             }
             "processing-instruction" => {
                 self.attributes(node, &["name"], &["name"]);
                 let Some(name) = self.avt_attribute(node, "name") else { return Some(None) };
                 let content = self.spaced_content(node);
+                self.either(node, "XTSE0880");
                 version2(Version2::Pi { name, content })
             }
             "namespace" => {
                 self.attributes(node, &["name", "select"], &["name"]);
                 let Some(name) = self.avt_attribute(node, "name") else { return Some(None) };
                 let content = self.spaced_content(node);
+                self.either(node, "XTSE0910");
                 version2(Version2::Namespace { name, content })
             }
             "copy-of" => {
@@ -378,7 +399,11 @@ impl Compiler<'_> {
                     self.error(node, "XTSE0010: xsl:perform-sort needs an xsl:sort".into());
                 }
                 self.sorts_first(node);
-                let body = self.body_except(node, &["sort"]);
+                let body = self.body_except(node, &["sort", "fallback"]);
+                if select.is_some() && !body.is_empty() {
+                    let message = "XTSE1040: xsl:perform-sort has both a select attribute and content";
+                    self.error(node, message.into());
+                }
                 version2(Version2::PerformSort { select, body, sorts })
             }
             "next-match" => {
@@ -429,6 +454,9 @@ impl Compiler<'_> {
                 let code = if self.plan.version3 { self.avt_attribute(node, "error-code") } else { None };
                 let scope = self.scope(node);
                 let terminate = self.avt_attribute(node, "terminate").unwrap_or(Avt::Fixed("no".into()));
+                if matches!(terminate, Avt::Fixed(_)) {
+                    self.yes_no(node, "terminate");
+                }
                 let select = self.expression_attribute(node, "select");
                 let content = Content { select, body: self.body(node), separator: None };
                 version2(Version2::Message { content, terminate, code, scope })
@@ -472,9 +500,9 @@ impl Compiler<'_> {
             }
             let Some(value) = self.avt_attribute(node, attribute) else { continue };
             if let Avt::Fixed(value) = &value
-                && let Err(message) = OutputProperties::default().set(property, value, true)
+                && let Err(error) = OutputProperties::default().set(property, value, true)
             {
-                self.error(node, message);
+                self.error(node, error.coded("XTSE0020"));
             }
             properties.push((property, value));
         }

@@ -39,6 +39,8 @@ impl Compiler<'_> {
         match doc.local(node) {
             "iterate" => {
                 self.attributes(node, &["select"], &["select"]);
+                self.in_order(node, &["param"], true);
+                self.in_order(node, &["param", "on-completion"], true);
                 let Some(select) = self.expression_attribute(node, "select") else { return Some(None) };
                 let visible = self.locals.len();
                 let mut params = Vec::new();
@@ -54,6 +56,14 @@ impl Compiler<'_> {
                     let declared = self.declared(child, "XTTE0590", &format!("the parameter ${shown}"));
                     if names.iter().any(|(n, _)| *n == name) {
                         self.error(child, format!("XTSE0580: there are two parameters ${shown}"));
+                    }
+                    let is_empty = self.attribute(child, "select").is_none()
+                        && self.module.doc.first_child(child).is_none();
+                    let needs_value = declared.as_ref().is_some_and(|declared| !declared.ty.allows_empty());
+                    if self.yes_no(child, "required") == Some(true) || is_empty && needs_value {
+                        let message =
+                            format!("XTSE3520: the parameter ${shown} of xsl:iterate has no initial value");
+                        self.error(child, message);
                     }
                     let value = self.binding(child);
                     let slot = self.declare_local(child, name);
@@ -96,6 +106,7 @@ impl Compiler<'_> {
             }
             "try" => {
                 self.attributes(node, &["select", "rollback-output"], &[]);
+                self.in_order(node, &["catch", "fallback"], false);
                 let select = self.expression_attribute(node, "select");
                 let body = self.body_except(node, &["catch", "fallback"]);
                 if select.is_some() && !body.is_empty() {
@@ -107,7 +118,8 @@ impl Compiler<'_> {
                 if catches.is_empty() {
                     self.error(node, "XTSE0010: xsl:try needs an xsl:catch".into());
                 }
-                version3(Version3::Try { content, catches: catches.into() })
+                let rollback = self.yes_no(node, "rollback-output").unwrap_or(true);
+                version3(Version3::Try { content, rollback, catches: catches.into() })
             }
             "map" => {
                 self.attributes(node, &[], &[]);
@@ -158,6 +170,12 @@ impl Compiler<'_> {
             "fork" => {
                 self.attributes(node, &[], &[]);
                 self.only(node, &["sequence", "for-each-group"]);
+                let groups = self.children_named(node, "for-each-group").len();
+                if groups > 1 || groups == 1 && !self.children_named(node, "sequence").is_empty() {
+                    let message =
+                        "XTSE0010: xsl:fork has either xsl:sequence elements or one xsl:for-each-group";
+                    self.error(node, message.into());
+                }
                 let body = self.body(node);
                 Some(Some(Op::Version2(Box::new(Version2::Sequential(body)))))
             }
@@ -171,6 +189,16 @@ impl Compiler<'_> {
                     .collect();
                 if self.children_named(node, "merge-source").is_empty() {
                     self.error(node, "XTSE0010: xsl:merge needs an xsl:merge-source".into());
+                }
+                let names: Vec<&str> = sources.iter().filter_map(|source| source.name.as_deref()).collect();
+                if let Some(twice) = names
+                    .iter()
+                    .enumerate()
+                    .find(|(at, name)| names[..*at].contains(name))
+                    .map(|(_, name)| *name)
+                {
+                    let message = format!("XTSE3190: two sources of xsl:merge have the name \"{twice}\"");
+                    self.error(node, message);
                 }
                 let keys = sources.first().map_or(0, |source| source.keys.len());
                 if sources.iter().any(|source| source.keys.len() != keys) {
@@ -237,6 +265,27 @@ impl Compiler<'_> {
         let name = self.attribute(node, "name").map(|name| name.trim().into());
         let accumulators = self.applicable(node);
         Some(MergeSource { name, each, sources, accumulators, select, sort_before, keys: keys.into() })
+    }
+
+    /// Children of these names stand before all others (`first`), or behind them.
+    fn in_order(&mut self, node: NodeId, names: &[&str], first: bool) {
+        let module = self.module.clone();
+        let doc = &module.doc;
+        let counts = |n: &NodeId| match doc.kind(*n) {
+            NodeKind::Element => true,
+            NodeKind::Text => !super::is_space(doc.text(*n)),
+            _ => false,
+        };
+        let is_named = |n: NodeId| {
+            doc.kind(n) == NodeKind::Element && doc.namespace(n) == XSLT && names.contains(&doc.local(n))
+        };
+        // Once the other kind has begun, it does not end.
+        let mut behind = doc.children(node).filter(counts).skip_while(|n| is_named(*n) == first);
+        if let Some(wrong) = behind.find(|n| is_named(*n) == first) {
+            let (name, place) = if first { (names.last(), "before") } else { (names.first(), "behind") };
+            let name = name.copied().unwrap_or_default();
+            self.error_as(wrong, "XTSE0010", format!("xsl:{name} stands {place} all other content"));
+        }
     }
 
     /// The children of that name in the namespace of XSLT.
@@ -463,9 +512,7 @@ impl Compiler<'_> {
             if !self.plan.accumulators.contains_key(&name) {
                 let shown = self.symbols.show(name);
                 let message = format!("XTSE3300: there is no accumulator \"{shown}\" (use-accumulators)");
-                let uri = self.plan.modules.get(place.module as usize).cloned().unwrap_or_default();
-                let (line, column) = (place.line, place.column);
-                self.errors.push(crate::error::XsltError { message, uri, line, column, raised: None });
+                self.error_there(place, message);
             }
         }
     }

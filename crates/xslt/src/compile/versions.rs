@@ -38,10 +38,10 @@ impl Compiler<'_> {
                 })
     }
 
-    /// Whether some module is of version 3.0 or later, and no version was requested: an unimplemented feature is an error then.
+    /// Whether some module is of version 3.0 or later: an unimplemented feature is an error then.
     pub(super) fn is_version3_stylesheet(&self) -> bool {
         self.options.processor == super::Processor::V3
-            || self.options.processor == super::Processor::ByStylesheet
+            || self.options.processor != super::Processor::V1
                 && self.declarations.iter().any(|d| {
                     let version = own_version(&d.module.doc, d.module.root);
                     version.and_then(|v| v.trim().parse::<f64>().ok()).is_some_and(|v| v >= 3.0)

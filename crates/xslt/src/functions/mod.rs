@@ -95,6 +95,7 @@ pub(crate) enum Function {
     UnparsedTextAvailable,
     FormatMoment,
     TypeAvailable,
+    StreamAvailable,
 }
 
 use Function as F;
@@ -215,6 +216,7 @@ static LATER: &[Builtin] = table! {
     "", "format-dateTime", 2..5, Any, F::FormatMoment;
     "", "format-time", 2..5, Any, F::FormatMoment;
     "", "type-available", 1..1, Boolean, F::TypeAvailable;
+    "", "stream-available", 1..1, Boolean, F::StreamAvailable;
     "", "unparsed-entity-uri", 1..2, Any, F::UnparsedEntityUri;
     "", "unparsed-entity-public-id", 1..2, Any, F::UnparsedEntityPublicId;
     "", "key", 2..3, NodeSet, F::Key;

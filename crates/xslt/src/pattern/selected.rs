@@ -166,6 +166,10 @@ fn priority(tree: &ast::Expr, cx: &mut PatternContext<'_>) -> f64 {
     match &tree.kind {
         ExprKind::Operation(_, a, _) => priority(a, cx),
         ExprKind::Path(Start::Context, steps) => match steps.as_slice() {
+            [step] if step.predicates.is_empty() && step.typed => match &step.test {
+                NodeTest::Element(Some(_)) | NodeTest::Attribute(Some(_)) => 0.25,
+                _ => 0.0,
+            },
             [step] if step.predicates.is_empty() => {
                 match Test::compile(&step.test, step.axis == Axis::Attribute, cx) {
                     Ok(Test::Name(_) | Test::Pi(Some(_))) => 0.0,

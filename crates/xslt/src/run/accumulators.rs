@@ -16,11 +16,14 @@ const MAX_HELD: usize = 256 << 20;
 /// The values before and after each node, by its number.
 type Values = Arc<HashMap<NodeId, (Value, Value)>>;
 
+/// An accumulator and a tree: its document, and its root (a document of the engine may hold several trees).
+type Key = (Name, DocId, NodeId);
+
 /// The computed values, and those under computation.
 #[derive(Default)]
 pub(super) struct Accumulated {
-    values: Mutex<HashMap<(Name, DocId), Values>>,
-    busy: Mutex<HashSet<(Name, DocId)>>,
+    values: Mutex<HashMap<Key, Values>>,
+    busy: Mutex<HashSet<Key>>,
     /// The documents that do not have all accumulators.
     limited: Mutex<HashMap<DocId, Applicable>>,
 }
@@ -70,8 +73,10 @@ impl Engine<'_> {
             return Err(self.fail(Place::default(), format!("XTDE3340: there is no accumulator \"{shown}\"")));
         };
         if node.doc == DocId::ATOMIC {
-            let message = "XTDE3350: an accumulator has values for nodes: there is no node as context item";
-            return Err(self.fail(Place::default(), message.into()));
+            let code = if self.item(node).is_some() { "XTTE3360" } else { "XTDE3350" };
+            let message =
+                format!("{code}: an accumulator has values for nodes: there is no node as context item");
+            return Err(self.fail(Place::default(), message));
         }
         if node.is_namespace() || self.doc(node.doc).kind(node.id) == NodeKind::Attribute {
             let message = "XTTE3360: an accumulator has no value for attributes and namespaces";
@@ -88,7 +93,11 @@ impl Engine<'_> {
             );
             return Err(self.fail(Place::default(), message));
         }
-        let key = (name, node.doc);
+        let mut top = node.id;
+        while let Some(parent) = self.doc(node.doc).parent(top) {
+            top = parent;
+        }
+        let key = (name, node.doc, top);
         let failed = || self.fail(accumulator.place, "an accumulator could not be computed".into());
         let kept = self.accumulated.values.lock().map_err(|_| failed())?.get(&key).cloned();
         let values = match kept {
@@ -100,7 +109,7 @@ impl Engine<'_> {
                     return Err(self.fail(accumulator.place, message));
                 }
                 let computed = self.enter_from_expression(*focus, accumulator.place, |focus| {
-                    self.accumulate(accumulator, &focus)
+                    self.accumulate(accumulator, &focus, top)
                 });
                 if let Ok(mut busy) = self.accumulated.busy.lock() {
                     busy.remove(&key);
@@ -114,14 +123,15 @@ impl Engine<'_> {
         Ok(if after { behind } else { before })
     }
 
-    /// Traverses the document of the focus's node.
-    fn accumulate(&self, accumulator: &Accumulator, focus: &Focus) -> Res<HashMap<NodeId, (Value, Value)>> {
+    /// Traverses the tree of the focus's node.
+    fn accumulate(
+        &self,
+        accumulator: &Accumulator,
+        focus: &Focus,
+        top: NodeId,
+    ) -> Res<HashMap<NodeId, (Value, Value)>> {
         let id = focus.node.doc;
         let doc = self.doc(id);
-        let mut top = focus.node.id;
-        while let Some(parent) = doc.parent(top) {
-            top = parent;
-        }
         let place = accumulator.place;
         let start = Focus::new(Node::in_document(id, top), focus.depth, focus.next);
         let mut frame = Frame::default();

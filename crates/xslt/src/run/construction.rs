@@ -90,7 +90,8 @@ impl Engine<'_> {
                 }
             },
         };
-        let prefix = if uri.is_empty() || prefix == "xmlns" { "" } else { prefix };
+        let is_foreign = prefix == "xmlns" || prefix == "xml" && uri != xml::XML_NS;
+        let prefix = if uri.is_empty() || is_foreign { "" } else { prefix };
         out.start_element(prefix, &uri, local);
         self.attribute_sets(sets, focus, out)?;
         self.exec(body, focus, frame, out)?;

@@ -9,6 +9,17 @@ use std::sync::{Arc, OnceLock};
 use xml::{Document, NameId, NodeId};
 use xpath::{BoundNames, DocId};
 
+/// Where a document beside the source comes from.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Origin {
+    /// Read from its URI.
+    Read,
+    /// Made of a text (`parse-xml()`, `json-to-xml()`): it has a base URI only.
+    Parsed,
+    /// A result tree fragment.
+    Fragment,
+}
+
 /// A document beside the source.
 pub(super) struct Entry<'a> {
     doc: OnceLock<Box<Document>>,
@@ -16,8 +27,7 @@ pub(super) struct Entry<'a> {
     text: Option<String>,
     /// Its URI; for a fragment that of the stylesheet.
     pub uri: Cow<'a, str>,
-    /// A result tree fragment.
-    pub fragment: bool,
+    origin: Origin,
     bound: OnceLock<Arc<Bound>>,
 }
 
@@ -150,16 +160,22 @@ impl<'a> Docs<'a> {
     }
 
     /// Adds a document. `None`: there are too many.
-    pub fn add(&self, doc: Document, uri: Cow<'a, str>, fragment: bool) -> Option<DocId> {
+    pub fn add(&self, doc: Document, uri: Cow<'a, str>, origin: Origin) -> Option<DocId> {
         let entry =
-            Entry { doc: OnceLock::from(Box::new(doc)), text: None, uri, fragment, bound: OnceLock::new() };
+            Entry { doc: OnceLock::from(Box::new(doc)), text: None, uri, origin, bound: OnceLock::new() };
         self.add_entry(entry)
     }
 
     /// Adds a fragment that is only text.
     pub fn add_text(&self, text: String, uri: &'a str) -> Option<DocId> {
         let (uri, text) = (Cow::Borrowed(uri), Some(text));
-        self.add_entry(Entry { doc: OnceLock::new(), text, uri, fragment: true, bound: OnceLock::new() })
+        self.add_entry(Entry {
+            doc: OnceLock::new(),
+            text,
+            uri,
+            origin: Origin::Fragment,
+            bound: OnceLock::new(),
+        })
     }
 
     fn add_entry(&self, entry: Entry<'a>) -> Option<DocId> {
@@ -194,7 +210,12 @@ impl<'a> Docs<'a> {
 
     /// Whether it is a result tree fragment.
     pub fn is_fragment(&self, id: DocId) -> bool {
-        self.entry(id).is_some_and(|e| e.fragment)
+        self.entry(id).is_some_and(|e| e.origin == Origin::Fragment)
+    }
+
+    /// Whether it was read from its URI.
+    pub fn is_read(&self, id: DocId) -> bool {
+        id.0 == 0 || self.entry(id).is_some_and(|e| e.origin == Origin::Read)
     }
 
     pub fn uri(&self, id: DocId) -> &str {
@@ -209,7 +230,7 @@ impl<'a> Docs<'a> {
         }
         let entry = self.entry(id)?;
         // Small and short-lived, with names of their own: those are looked up one by one.
-        if entry.fragment {
+        if entry.origin == Origin::Fragment {
             return None;
         }
         Some(entry.bound.get_or_init(|| Bound::of(entry.doc(), self.sheet, self.pool, self.names)))

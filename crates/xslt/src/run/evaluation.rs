@@ -8,6 +8,7 @@ use crate::expr::Expr;
 use crate::model::Place;
 use crate::model::{Avt, AvtPart};
 use std::borrow::Cow;
+use xpath::atomic::Atomic;
 use xpath::{Context, DocId, Expression, Node, Value, XPathError};
 
 impl Engine<'_> {
@@ -24,6 +25,7 @@ impl Engine<'_> {
             }
             match self.simple(xpath, focus.node, frame) {
                 Some(SimpleValue::Number(number)) => return Ok(Value::Number(number)),
+                Some(SimpleValue::Double(number)) => return Ok(Value::Atomic(Atomic::Double(number))),
                 Some(SimpleValue::Boolean(boolean)) => return Ok(Value::Boolean(boolean)),
                 Some(SimpleValue::Text(text)) => return Ok(Value::String(text.into())),
                 None => {}
@@ -41,7 +43,9 @@ impl Engine<'_> {
                 return Ok(is);
             }
             match self.simple(xpath, focus.node, frame) {
-                Some(SimpleValue::Number(number)) => return Ok(number != 0.0 && !number.is_nan()),
+                Some(SimpleValue::Number(number) | SimpleValue::Double(number)) => {
+                    return Ok(number != 0.0 && !number.is_nan());
+                }
                 Some(SimpleValue::Boolean(boolean)) => return Ok(boolean),
                 Some(SimpleValue::Text(text)) => return Ok(!text.is_empty()),
                 None => {}

@@ -5,6 +5,7 @@ mod dynamic;
 mod exslt;
 mod functions;
 
+use super::docs::Origin;
 use super::{Engine, Focus, Frame, nodes};
 use crate::error::XsltError;
 use crate::expr::{GLOBAL, UNKNOWN_FUNCTION, USER_FUNCTION, XPath};
@@ -105,7 +106,8 @@ impl Host for ExprHost<'_, '_> {
             return Err("the limit of documents is exceeded".into());
         }
         let base = self.xpath.base.as_deref().unwrap_or("").to_owned();
-        let id = self.engine.docs.add(doc, base.into(), false).ok_or("there are too many documents")?;
+        let id =
+            self.engine.docs.add(doc, base.into(), Origin::Parsed).ok_or("there are too many documents")?;
         Ok(Node::in_document(id, Document::ROOT))
     }
 
@@ -131,6 +133,10 @@ impl Host for ExprHost<'_, '_> {
 
     fn document_uri(&self, id: DocId) -> Option<String> {
         Some(crate::resolver::as_uri(self.engine.docs.uri(id)))
+    }
+
+    fn is_read(&self, id: DocId) -> bool {
+        self.engine.docs.is_read(id)
     }
 
     fn static_base_uri(&self) -> Option<String> {
@@ -206,7 +212,7 @@ impl<'h> ExprHost<'h, '_> {
     /// `xsl:function`: the context item is absent; the result is the value of its body.
     fn version2_function(&self, function: &crate::model::Function, args: &[Value]) -> Result<Value, String> {
         let engine = self.engine;
-        let focus = Focus::new(Node::ABSENT, self.depth, self.next);
+        let focus = Focus { position: 0, size: 0, ..Focus::new(Node::ABSENT, self.depth, self.next) };
         let value = engine
             .enter_from_expression(focus, function.place, |focus| engine.run_function(function, args, focus));
         value.map_err(|error| self.keep(error))

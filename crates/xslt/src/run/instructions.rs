@@ -152,7 +152,8 @@ impl Engine<'_> {
             }
             Op::ApplyImports { arguments } => {
                 if focus.rule == NO_RULE {
-                    return Err(self.fail(place, "xsl:apply-imports needs a current template rule".into()));
+                    let message = "XTDE0560: xsl:apply-imports needs a current template rule";
+                    return Err(self.fail(place, self.coded(message.into())));
                 }
                 let mode = focus.mode as usize;
                 let rules = &self.plan.modes[mode];

@@ -1,6 +1,7 @@
 //! Documents and texts that are read by URI while a stylesheet runs: `document()`, `unparsed-text()`.
 
 use super::Engine;
+use super::docs::Origin;
 use xml::{Document, ParseOptions};
 use xpath::{DocId, Node};
 
@@ -73,7 +74,7 @@ impl Engine<'_> {
         if self.docs.count() >= self.options.limits.documents {
             return Err("the limit of documents is exceeded".into());
         }
-        Ok(self.docs.add(doc, uri.to_owned().into(), false))
+        Ok(self.docs.add(doc, uri.to_owned().into(), Origin::Read))
     }
 
     /// `unparsed-text()`: a file as text; encoding by byte order mark, argument, UTF-8.

@@ -54,7 +54,12 @@ impl Engine<'_> {
 
     /// The best rule for the node of a focus among those with an import precedence in `precedence`: its number.
     pub(super) fn find_rule(&self, rules: &Rules, focus: &Focus, precedence: Range<u32>) -> Res<Option<u32>> {
-        for at in rules.candidates(self.class(focus.node)) {
+        let class = self.class(focus.node);
+        if rules.typed && matches!(class, Kind::Element(_) | Kind::Attribute(_)) {
+            let message = "XTTE3100: the mode is for typed nodes, and without a schema there are none";
+            return Err(self.fail(rules.place, message.into()));
+        }
+        for at in rules.candidates(class) {
             let rule = &rules.rules[*at as usize];
             if precedence.contains(&rule.precedence)
                 && (rule.plain || self.matches_alternative(&rule.alternative, focus, &NO_FRAME)?)

@@ -64,9 +64,24 @@ impl Engine<'_> {
             None => Ok(None),
         };
         let separator = text(&number.grouping_separator)?;
-        let size = text(&number.grouping_size)?.and_then(|size| size.trim().parse().ok());
+        let size = text(&number.grouping_size)?;
+        let digits = size.as_ref().and_then(|size| size.trim().parse().ok());
         // No alphabet here has two numbering systems: letter-value and lang have no effect.
-        text(&number.letter_value)?;
+        let letter_value = text(&number.letter_value)?;
+        if number.version2 {
+            let wrong = |name: &str, value: &str| {
+                self.fail(place, format!("XTDE0030: {name}=\"{value}\" is not a value of the attribute"))
+            };
+            if let (Some(size), None) = (&size, digits) {
+                return Err(wrong("grouping-size", size));
+            }
+            if let Some(value) =
+                letter_value.filter(|value| !matches!(value.trim(), "alphabetic" | "traditional"))
+            {
+                return Err(wrong("letter-value", &value));
+            }
+        }
+        let size = digits;
         if let Some(lang) = text(&number.lang)?
             && number.version2
             && !lang.is_empty()

@@ -287,6 +287,12 @@ impl<'o> Out<'o> {
         Out::new(Sink::Items { builder, depth: 0, items: Vec::new() })
     }
 
+    /// Whether [`Out::items`] has begun one.
+    pub fn has_items(&mut self) -> bool {
+        self.flush();
+        self.open || matches!(&self.sink, Sink::Items { items, depth, .. } if *depth > 0 || !items.is_empty())
+    }
+
     /// The result of [`Out::items`].
     pub fn finish_items(mut self) -> Vec<Pending> {
         self.flush();

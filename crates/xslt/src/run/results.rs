@@ -280,7 +280,7 @@ impl Engine<'_> {
         let (writing, properties);
         let (writing, properties) = if op.has_properties() {
             properties = self.properties(op, focus, frame, place)?;
-            writing = Writing::new(&properties, true);
+            writing = Writing::new(&properties, true, self.plan.version3);
             (&writing, &properties)
         } else {
             (&self.plan.writing, &self.plan.output)
@@ -333,7 +333,7 @@ impl Engine<'_> {
         }
         for (property, value) in &op.properties {
             let value = self.avt(value, focus, frame, place)?;
-            output.set(property, &value, true).map_err(|message| self.fail(place, message))?;
+            output.set(property, &value, true).map_err(|error| self.fail(place, error.coded("XTDE0030")))?;
         }
         let words = |avt: &Option<Avt>| -> Res<Vec<String>> {
             let Some(avt) = avt else { return Ok(Vec::new()) };

@@ -1,5 +1,6 @@
 //! Sequence constructors: their values as sequences and trees, and writing sequences to the result.
 
+use super::docs::Origin;
 use super::out::{Destination, Out, Pending};
 use super::{Engine, Focus, Frame, Res, host};
 use crate::model::{Declared, Instruction, Op, Place};
@@ -115,7 +116,7 @@ impl Engine<'_> {
             return Err(self.limit(place, "the limit of result tree fragments is exceeded".into()));
         }
         let uri = self.docs.uri(node.doc).to_owned();
-        match self.docs.add(copy, Cow::Owned(uri), true) {
+        match self.docs.add(copy, Cow::Owned(uri), Origin::Fragment) {
             Some(id) => Ok(Node::in_document(id, Document::ROOT)),
             None => Err(self.fail(place, "there are too many result tree fragments".into())),
         }
@@ -225,6 +226,19 @@ impl Engine<'_> {
         place: Place,
         destination: Destination,
     ) -> Res<Value> {
+        self.sequence_with(body, focus, frame, place, destination, &mut false)
+    }
+
+    /// The same; `had_output`: whether something was written before an error.
+    pub(super) fn sequence_with(
+        &self,
+        body: &[Instruction],
+        focus: Focus,
+        frame: &mut Frame,
+        place: Place,
+        destination: Destination,
+        had_output: &mut bool,
+    ) -> Res<Value> {
         match body {
             [] => return Ok(Value::Empty),
             [Instruction { op: Op::Version2(version2), place }] => {
@@ -236,7 +250,10 @@ impl Engine<'_> {
         }
         let mut doc = Document::new();
         let mut out = Out::items(Builder::new(&mut doc, Document::ROOT)).of(destination);
-        self.exec(body, focus, frame, &mut out)?;
+        if let Err(error) = self.exec(body, focus, frame, &mut out) {
+            *had_output = out.has_items();
+            return Err(error);
+        }
         let pending = out.finish_items();
         self.gathered(pending, doc, place)
     }
@@ -290,7 +307,10 @@ impl Engine<'_> {
                 Pending::Attribute([prefix, namespace, local, value]) => {
                     let holder = doc.create_element("", "", "attributes");
                     doc.set_attribute(holder, &prefix, &namespace, &local, &value);
-                    found.extend(doc.attributes(holder).next().map(Found::Here));
+                    if let Some(attribute) = doc.attributes(holder).next() {
+                        doc.detach(attribute);
+                        found.push(Found::Here(attribute));
+                    }
                 }
             }
         }

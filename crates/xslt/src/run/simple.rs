@@ -10,11 +10,14 @@ use crate::simple::{Constant, Property, Simple, Text};
 use std::borrow::Cow;
 use xml::{Document, NodeKind};
 use xpath::ast::BinaryOp;
+use xpath::atomic::Atomic;
 use xpath::{Node, NodeSet, Value};
 
 /// The value of a [`Simple`].
 pub(super) enum SimpleValue<'t> {
     Number(f64),
+    /// Of XPath 2.0.
+    Double(f64),
     Boolean(bool),
     Text(Cow<'t, str>),
 }
@@ -30,6 +33,10 @@ impl Engine<'_> {
     ) -> Option<SimpleValue<'t>> {
         Some(match xpath.simple.as_ref()? {
             Simple::Number(number) => SimpleValue::Number(self.arithmetic(number, node, frame)?.0),
+            Simple::Double(number) => SimpleValue::Double(self.double(number, node)?),
+            Simple::ComparedStrictly(op, steps, number) => {
+                SimpleValue::Boolean(self.compared_strictly(*op, steps, *number, node)?)
+            }
             Simple::Test(op, a, b) => {
                 let (a, b) = (self.arithmetic(a, node, frame)?, self.arithmetic(b, node, frame)?);
                 // Some operators compare two texts as texts.
@@ -59,6 +66,7 @@ impl Engine<'_> {
         }
         match self.simple(xpath, node, frame)? {
             SimpleValue::Number(number) => Some(xpath::number::format(number)),
+            SimpleValue::Double(number) => Some(Cow::Owned(Atomic::Double(number).to_text().into_owned())),
             SimpleValue::Text(text) => Some(text),
             SimpleValue::Boolean(_) => None,
         }
@@ -128,6 +136,38 @@ impl Engine<'_> {
         (!in_pieces).then_some(found)
     }
 
+    /// Whether any node of a path compares so with a number; only where all values seen are numbers.
+    fn compared_strictly(&self, op: BinaryOp, steps: &[NameStep], wanted: f64, node: Node) -> Option<bool> {
+        let path = self.path_at(steps, node)?;
+        let (mut visited, mut is_general) = (0, false);
+        let found = path.each(path.node, steps, &mut |id| {
+            visited += 1;
+            let number = path.doc.whole_text(id).map_or(f64::NAN, xpath::number::parse);
+            is_general = number.is_nan();
+            is_general || xpath::number::relation(op, number, wanted)
+        });
+        if visited > 4 {
+            self.spend(visited >> 2).ok()?;
+        }
+        (!is_general).then_some(found)
+    }
+
+    /// A number of XPath 2.0, where each path has one node whose value is a number.
+    fn double(&self, number: &Arithmetic, node: Node) -> Option<f64> {
+        Some(match number {
+            Arithmetic::Number(number) => *number,
+            Arithmetic::Local(_) => return None,
+            Arithmetic::Path(steps) => {
+                let number = xpath::number::parse(self.path_at(steps, node)?.only_text()?);
+                (!number.is_nan()).then_some(number)?
+            }
+            Arithmetic::Negate(a) => -self.double(a, node)?,
+            Arithmetic::Binary(op, both) => {
+                xpath::number::arithmetic(*op, self.double(&both.0, node)?, self.double(&both.1, node)?)
+            }
+        })
+    }
+
     fn text_at<'t>(&'t self, text: &'t Text, node: Node, frame: &'t Frame) -> Option<Cow<'t, str>> {
         Some(match text {
             Text::Constant(text) => Cow::Borrowed(text),
@@ -144,6 +184,7 @@ impl Engine<'_> {
                     _ => Cow::Borrowed(""),
                 }
             }
+            Text::OfOnly(steps) => Cow::Borrowed(self.path_at(steps, node)?.only_text()?),
             Text::Normalized(text) => xpath::strings::normalize_space(self.text_at(text, node, frame)?),
             Text::Part(text, from, length) => {
                 let text = self.text_at(text, node, frame)?;

@@ -129,9 +129,19 @@ impl Engine<'_> {
                 Some(avt) => self.avt(avt, focus, frame, sort.place),
                 None => Ok(Cow::Borrowed("")),
             };
-            let descending = option(&sort.order)? == "descending";
-            let upper_first = option(&sort.case_order)? == "upper-first";
+            let descending = option(&sort.order)?;
+            let case_order = option(&sort.case_order)?;
             let data_type = option(&sort.data_type)?;
+            if sort.typed {
+                self.is_one_of("order", &descending, &["ascending", "descending"], sort.place)?;
+                self.is_one_of("case-order", &case_order, &["upper-first", "lower-first"], sort.place)?;
+                if !data_type.contains(':') {
+                    self.is_one_of("data-type", &data_type, &["text", "number"], sort.place)?;
+                }
+            }
+            let (descending, upper_first) =
+                (descending.trim() == "descending", case_order.trim() == "upper-first");
+            let data_type = data_type.trim();
             let numeric = data_type == "number";
             let collation = match &sort.collation {
                 Some(_) => Some(self.collation(&sort.collation, "XTDE1035", focus, frame, sort.place)?),
@@ -209,6 +219,14 @@ impl Engine<'_> {
             Ordering::Equal
         });
         Ok(order)
+    }
+
+    /// The effective value of an attribute of a sort key is one of those that it may have.
+    fn is_one_of(&self, name: &str, value: &str, allowed: &[&str], place: crate::model::Place) -> Res<()> {
+        if value.is_empty() || allowed.contains(&value.trim()) {
+            return Ok(());
+        }
+        Err(self.fail(place, format!("XTDE0030: {name}=\"{value}\" must be {}", allowed.join(" or "))))
     }
 
     /// Adds the key of one item.

@@ -1,5 +1,6 @@
 //! Values of variables and parameters: bindings, global variables, result tree fragments.
 
+use super::docs::Origin;
 use super::out::{Destination, Out};
 use super::{Engine, Focus, Frame, Res};
 use crate::model::Binding;
@@ -101,7 +102,7 @@ impl Engine<'_> {
             return Err(self.limit(place, "the limit of result tree fragments is exceeded".into()));
         }
         let uri = self.plan.bases.get(place.base as usize).map_or("", String::as_str);
-        match self.docs.add(doc, Cow::Borrowed(uri), true) {
+        match self.docs.add(doc, Cow::Borrowed(uri), Origin::Fragment) {
             Some(id) => Ok(Value::from(Node::in_document(id, Document::ROOT))),
             None => Err(self.fail(place, "there are too many result tree fragments".into())),
         }

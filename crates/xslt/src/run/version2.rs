@@ -208,7 +208,13 @@ impl<'e> Engine<'e> {
                 if let Some(messages) = self.options.messages {
                     messages(&text);
                 }
-                if matches!(self.avt(terminate, focus, frame, place)?.trim(), "yes" | "true" | "1") {
+                let terminate = self.avt(terminate, focus, frame, place)?;
+                let allowed = ["yes", "no", "true", "false", "1", "0"];
+                if !allowed.contains(&terminate.trim()) {
+                    let message = format!("XTDE0030: terminate=\"{terminate}\" must be yes or no");
+                    return Err(self.fail(place, message));
+                }
+                if matches!(terminate.trim(), "yes" | "true" | "1") {
                     let message = format!("xsl:message ended the transformation: {}", text.trim());
                     let code = match code {
                         Some(code) => Some(self.avt(code, focus, frame, place)?),

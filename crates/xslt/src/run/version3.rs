@@ -4,10 +4,13 @@ use super::construction::lookup;
 use super::out::Out;
 use super::sort::TypedKey;
 use super::{Engine, Focus, Frame, NO_RULE, Res};
+use crate::collation::CollationKey;
 use crate::error::XsltError;
 use crate::model::{Place, Scope};
 use crate::version2::Content;
-use crate::version3::{CAUGHT, Catch, ERRORS, ErrorTest, IterateParam, MergeSource, Part, Version3};
+use crate::version3::{
+    CAUGHT, Catch, ERRORS, ErrorTest, IterateParam, MergeKey, MergeSource, Part, Version3,
+};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use xml::NodeKind;
@@ -91,19 +94,29 @@ impl<'e> Engine<'e> {
                 self.write_content(content, focus, frame, place, out)?;
                 frame.control = Some(Box::new(Control::Break));
             }
-            Version3::Try { content, catches } => {
+            Version3::Try { content, rollback, catches } => {
                 let mark = self.mark();
                 // Its output is written when it is known not to fail.
                 let destination = out.inner(true);
+                let mut had_output = false;
                 let tried = match &content.select {
                     Some(select) => self.value(select, focus, frame, place),
-                    None => self.sequence_to(&content.body, focus, frame, place, destination),
+                    None => {
+                        let body = &content.body;
+                        self.sequence_with(body, focus, frame, place, destination, &mut had_output)
+                    }
                 };
                 let error = match tried {
                     Ok(value) => return self.write_items(&value, false, out, place),
                     Err(error) => error,
                 };
                 self.release(mark);
+                let is_final = destination != super::out::Destination::Temporary;
+                if had_output && is_final && !rollback && !self.is_exceeded() {
+                    let message =
+                        format!("XTDE3530: output is not taken back (rollback-output): {}", error.message);
+                    return Err(self.fail(place, message));
+                }
                 // An error that ends the transformation is not caught.
                 meter::spend(1).map_err(|stop| self.fail(place, stop.to_string()))?;
                 if self.is_exceeded() {
@@ -467,13 +480,9 @@ impl<'e> Engine<'e> {
                     let (mut keys, mut values) = (Vec::new(), Vec::new());
                     for key in &source.keys {
                         let value = self.content_value(&key.content, focus, frame, place)?;
-                        let collation = self.collation(&key.collation, "XTDE1035", focus, frame, place)?;
                         let typed = match (value.len(), value.item(0)) {
                             (0, _) => TypedKey::None,
-                            (1, Some(item)) => match &*collation.atom(&self.atom(item)) {
-                                Atomic::Untyped(text) => TypedKey::Value(Atomic::String(text.clone())),
-                                atom => TypedKey::Value(atom.clone()),
-                            },
+                            (1, Some(item)) => self.merge_key(key, self.atom(item), focus, frame, place)?,
                             _ => {
                                 let message = "XTTE1020: a merge key must be at most one item";
                                 return Err(self.fail(place, message.into()));
@@ -527,6 +536,39 @@ impl<'e> Engine<'e> {
             )?;
         }
         Ok(())
+    }
+
+    /// A key for comparison: as a number or a text where `data-type` says so, texts by the collation or for words (as in `xsl:sort`).
+    fn merge_key(
+        &self,
+        key: &MergeKey,
+        atom: Atomic,
+        focus: Focus,
+        frame: &mut Frame,
+        place: Place,
+    ) -> Res<TypedKey> {
+        let option = |avt: &Option<crate::model::Avt>, frame: &mut Frame| -> Res<String> {
+            match avt {
+                Some(avt) => Ok(self.avt(avt, focus, frame, place)?.trim().to_owned()),
+                None => Ok(String::new()),
+            }
+        };
+        let collation = self.collation(&key.collation, "XTDE1035", focus, frame, place)?;
+        let data_type = option(&key.data_type, frame)?;
+        if data_type == "number" {
+            return Ok(TypedKey::Value(Atomic::Double(atom.to_double())));
+        }
+        let text = match &atom {
+            Atomic::Untyped(text) | Atomic::String(text) => text.clone(),
+            other if data_type == "text" => other.to_text().into(),
+            other => return Ok(TypedKey::Value(collation.atom(other).into_owned())),
+        };
+        let for_words = key.collation.is_none() && (key.lang.is_some() || key.case_order.is_some());
+        if for_words {
+            let upper_first = option(&key.case_order, frame)? == "upper-first";
+            return Ok(TypedKey::Words(CollationKey::new(&text, upper_first)));
+        }
+        Ok(TypedKey::Value(collation.atom(&Atomic::String(text)).into_owned()))
     }
 
     fn comparable(&self, list: &[Merged], place: Place) -> Res<()> {

@@ -30,6 +30,8 @@ pub(super) const TABLE: &[Entry] = &[
     row("base-uri", 0, 1, Type::Any, Looks::Context(1), base_uri),
     row("document-uri", 1, 1, Type::Any, Looks::Nowhere, document_uri),
     row("id", 1, 2, Type::Any, Looks::Document, id),
+    // (Without a schema no content of an element is an ID.)
+    row("element-with-id", 1, 2, Type::Any, Looks::Document, id),
     row("idref", 1, 2, Type::Any, Looks::Document, idref),
     row("doc", 1, 1, Type::Any, Looks::Nowhere, |c| match c.text_option(0)? {
         None => Ok(Value::Empty),
@@ -66,6 +68,9 @@ pub(super) const TABLE: &[Entry] = &[
     row("in-scope-prefixes", 1, 1, Type::Any, Looks::Nowhere, |c| {
         let Some(node) = c.node(0)? else { return Ok(Value::Empty) };
         let doc = c.eval.doc(node.doc)?;
+        if node.is_namespace() || doc.kind(node.id) != NodeKind::Element {
+            return Err(c.fail("XPTY0004", "in-scope-prefixes() is about an element"));
+        }
         let scope = doc.in_scope_namespaces(node.id);
         let prefixes = std::iter::once("xml").chain(scope.iter().map(|(p, _)| *p));
         Ok(Value::from_items(prefixes.map(|p| Item::Atomic(Atomic::string(p))).collect()))
@@ -93,7 +98,8 @@ fn named(c: &Call<'_, '_>, core: Core) -> Result<String, Fault> {
 pub(super) fn document_uri(c: &Call<'_, '_>) -> Outcome {
     match c.node(0)? {
         Some(n) if !n.is_namespace() && c.eval.doc(n.doc)?.kind(n.id) == NodeKind::Document => {
-            let uri = c.eval.document_uri(n.doc).filter(|uri| !uri.is_empty());
+            let uri =
+                c.eval.document_uri(n.doc).filter(|uri| !uri.is_empty() && c.eval.cx.host.is_read(n.doc));
             Ok(optional(uri.map(|uri| Atomic::Uri(uri.into()))))
         }
         _ => Ok(Value::Empty),
@@ -213,7 +219,38 @@ fn resolve_qname(c: &Call<'_, '_>) -> Outcome {
 }
 
 /// `deep-equal()` of maps and arrays; functions have no equality.
-fn equal_containers(eval: &Eval<'_>, a: &Atomic, b: &Atomic, collation: Collation) -> Result<bool, Fault> {
+fn equal_containers(
+    eval: &Eval<'_>,
+    a: &Atomic,
+    b: &Atomic,
+    collation: Collation,
+    known: &mut EqualPairs,
+) -> Result<bool, Fault> {
+    let pair = match (a, b) {
+        (Atomic::Map(a), Atomic::Map(b)) => (Arc::as_ptr(a).addr(), Arc::as_ptr(b).addr()),
+        (Atomic::Array(a), Atomic::Array(b)) => (Arc::as_ptr(a).addr(), Arc::as_ptr(b).addr()),
+        _ => (0, 0),
+    };
+    if known.contains(&pair) {
+        return Ok(true);
+    }
+    let equal = equal_members(eval, a, b, collation, known)?;
+    if equal {
+        known.insert(pair);
+    }
+    Ok(equal)
+}
+
+/// The containers, by their addresses, that were found to be equal: members can be shared, so that a small value has very many.
+type EqualPairs = std::collections::HashSet<(usize, usize)>;
+
+fn equal_members(
+    eval: &Eval<'_>,
+    a: &Atomic,
+    b: &Atomic,
+    collation: Collation,
+    known: &mut EqualPairs,
+) -> Result<bool, Fault> {
     match (a, b) {
         (Atomic::Map(a), Atomic::Map(b)) => {
             crate::eval::spend(1 + a.len())?;
@@ -222,7 +259,7 @@ fn equal_containers(eval: &Eval<'_>, a: &Atomic, b: &Atomic, collation: Collatio
             }
             for (key, value) in a.entries() {
                 match b.get(key) {
-                    Some(other) if deep_equal(eval, value, other, collation)? => {}
+                    Some(other) if equal_values(eval, value, other, collation, known)? => {}
                     _ => return Ok(false),
                 }
             }
@@ -234,7 +271,7 @@ fn equal_containers(eval: &Eval<'_>, a: &Atomic, b: &Atomic, collation: Collatio
                 return Ok(false);
             }
             for (a, b) in a.members().zip(b.members()) {
-                if !deep_equal(eval, a, b, collation)? {
+                if !equal_values(eval, a, b, collation, known)? {
                     return Ok(false);
                 }
             }
@@ -251,13 +288,23 @@ fn equal_containers(eval: &Eval<'_>, a: &Atomic, b: &Atomic, collation: Collatio
 
 /// `deep-equal()` (F&O section 15.3.1).
 pub(crate) fn deep_equal(eval: &Eval<'_>, a: &Value, b: &Value, collation: Collation) -> Result<bool, Fault> {
+    equal_values(eval, a, b, collation, &mut EqualPairs::default())
+}
+
+fn equal_values(
+    eval: &Eval<'_>,
+    a: &Value,
+    b: &Value,
+    collation: Collation,
+    known: &mut EqualPairs,
+) -> Result<bool, Fault> {
     if a.len() != b.len() {
         return Ok(false);
     }
     for (a, b) in a.items().zip(b.items()) {
         let same = match (&a, &b) {
             (Item::Atomic(a), Item::Atomic(b)) if a.is_function() || b.is_function() => {
-                equal_containers(eval, a, b, collation)?
+                equal_containers(eval, a, b, collation, known)?
             }
             (Item::Atomic(a), Item::Atomic(b)) => {
                 let nan = |x: &Atomic| x.is_numeric() && x.to_double().is_nan();

@@ -42,6 +42,7 @@ fn:distinct-values(xs:anyAtomicType*; opt xs:string) as xs:anyAtomicType*
 fn:doc(xs:string?) as document-node()?
 fn:doc-available(xs:string?) as xs:boolean
 fn:document-uri(opt node()?) as xs:anyURI?
+fn:element-with-id(xs:string*; opt node()) as element()*
 fn:empty(item()*) as xs:boolean
 fn:encode-for-uri(xs:string?) as xs:string
 fn:ends-with(xs:string?; xs:string?; opt xs:string) as xs:boolean

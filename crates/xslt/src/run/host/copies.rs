@@ -23,7 +23,9 @@ impl ExprHost<'_, '_> {
                 let (prefix, namespace, local) =
                     (from.prefix(node.id), from.namespace(node.id), from.local(node.id));
                 doc.set_attribute(holder, prefix, namespace, local, from.text(node.id));
-                doc.attributes(holder).next().unwrap_or(holder)
+                let attribute = doc.attributes(holder).next().unwrap_or(holder);
+                doc.detach(attribute);
+                attribute
             }
             _ => {
                 let id = doc.copy_from(Document::ROOT, from, node.id);

@@ -106,6 +106,13 @@ impl Call<'_, '_, '_> {
             Function::UnparsedText | Function::UnparsedTextAvailable => self.unparsed_text(),
             Function::FormatMoment => self.format_moment(),
             Function::TypeAvailable => self.type_available(),
+            Function::StreamAvailable => {
+                let base = self.host.xpath.base.as_deref().unwrap_or_default();
+                let given = self.args.first().is_some_and(|uri| uri.len() > 0);
+                Ok(Value::Boolean(
+                    given && matches!(self.host.engine.load(&self.text(0)?, base), Ok(Some(_))),
+                ))
+            }
             Function::Evaluate => {
                 Ok(self.host.evaluated(&self.text(0)?, self.cx)?.unwrap_or(Value::NodeSet(NodeSet::new())))
             }
@@ -161,6 +168,10 @@ impl Call<'_, '_, '_> {
         let doc = within.map_or(self.cx.node.doc, |node| node.doc);
         if doc == DocId::ATOMIC {
             return Err("XTDE1270: key() needs a context node or a third argument".into());
+        }
+        let node = within.unwrap_or(self.cx.node);
+        if engine.plan.version2 && engine.doc(doc).root_of(node.id) != Document::ROOT {
+            return Err("XTDE1270: key() is about a tree whose root is a document node".into());
         }
         let focus = Focus::new(Node::in_document(doc, Document::ROOT), self.host.depth, self.host.next);
         let index = engine.key_index(name, &focus).map_err(|error| self.host.keep(error))?;
@@ -307,7 +318,7 @@ impl Call<'_, '_, '_> {
         let engine = self.host.engine;
         let name = self.text(0)?;
         let Some((namespace, local)) = self.host.resolve(&name) else {
-            return Err(format!("the prefix of \"{name}\" is not declared"));
+            return Err(engine.coded(format!("XTDE1390: the prefix of \"{name}\" is not declared")));
         };
         let language = Language { version3: engine.plan.version3, evaluates: engine.plan.evaluates };
         Ok(system_property(&namespace, &local, engine.plan.version2, language))
@@ -336,14 +347,29 @@ impl Call<'_, '_, '_> {
                 (namespace == crate::compile::XSLT && available)
                     || (namespace == functions::EXSLT_FUNCTIONS && local == "result")
             }
-            None => false,
+            None => {
+                self.is_name("XTDE1440", &name)?;
+                false
+            }
         };
         Ok(Value::Boolean(available))
+    }
+
+    /// From 2.0 on a name given as a string has a prefix that is declared; the name was not resolved.
+    fn is_name(&self, code: &str, name: &str) -> Result<(), String> {
+        match self.host.engine.plan.version2 {
+            true => Err(format!("{code}: \"{name}\" is not a name, or its prefix is not declared")),
+            false => Ok(()),
+        }
     }
 
     /// `function-available()`.
     fn function_available(&self) -> Result<Value, String> {
         let engine = self.host.engine;
+        let name = self.text(0)?;
+        if self.host.resolve(&name).is_none() {
+            self.is_name("XTDE1400", &name)?;
+        }
         let available = self.host.resolve(&self.text(0)?).is_some_and(|(namespace, local)| {
             engine.plan.version2
                 && crate::compile::availability::function_available(&namespace, &local, engine.plan.version3)
@@ -582,7 +608,11 @@ impl Call<'_, '_, '_> {
 
     /// `type-available()`.
     fn type_available(&self) -> Result<Value, String> {
-        let available = self.host.resolve(&self.text(0)?);
+        let name = self.text(0)?;
+        let available = self.host.resolve(&name);
+        if available.is_none() {
+            self.is_name("XTDE1428", &name)?;
+        }
         Ok(Value::Boolean(
             available.is_some_and(|(ns, local)| crate::compile::availability::type_available(&ns, &local)),
         ))

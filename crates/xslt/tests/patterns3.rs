@@ -1,0 +1,260 @@
+//! Default priorities, modes and the structure of instructions of XSLT 3.0: what was found to differ from Saxon-HE 12.5. The
+//! expectations are those of the specification.
+
+#![allow(clippy::unwrap_used)]
+
+mod sheets;
+
+use busbar_xslt::{CompileOptions, Processor, Stylesheet};
+use sheets::{check_with, transformed};
+
+const INPUT: &str = "<r xmlns:p='urn:p'><a id='1'>one</a><b><c>two</c><p:c>three</p:c></b></r>";
+
+fn compile(sheet: &str, processor: Processor) -> Result<Stylesheet, String> {
+    let options = CompileOptions { processor, ..CompileOptions::default() };
+    Stylesheet::compile(sheet.as_bytes(), &options)
+        .map_err(|errors| format!("compile: {}", errors[0].message))
+}
+
+fn sheet(outermost: &str, version: &str, body: &str) -> String {
+    format!(
+        "<xsl:{outermost} version=\"{version}\" xmlns:xsl=\"http://www.w3.org/1999/XSL/Transform\" \
+         xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns:f=\"urn:f\" xmlns:p=\"urn:p\" \
+         exclude-result-prefixes=\"#all\"><xsl:output omit-xml-declaration=\"yes\"/>{body}</xsl:{outermost}>"
+    )
+}
+
+fn run(body: &str) -> Result<String, String> {
+    transformed(&compile(&sheet("stylesheet", "3.0", body), Processor::ByStylesheet)?, INPUT, body)
+}
+
+/// Declarations whose rules are applied in mode `m` to all elements and attributes of the document.
+fn rules(body: &str) -> Result<String, String> {
+    let select = "//*, //@*, /";
+    run(&format!(
+        "<xsl:template match='/'><xsl:apply-templates select='{select}' mode='m'/></xsl:template>\
+         <xsl:template match='node()|@*' mode='m' priority='-3'>-</xsl:template>{body}"
+    ))
+}
+
+fn body(body: &str) -> Result<String, String> {
+    run(&format!("<xsl:template match='/'>{body}</xsl:template>"))
+}
+
+#[test]
+fn default_priorities() {
+    check_with(
+        rules,
+        &[
+            // A kind test with a type is 0, like a name; a name with a type is 0.25.
+            (
+                "<xsl:template match='element(a)' mode='m'>A</xsl:template><xsl:template match='element(*, xs:untyped)' mode='m'>U</xsl:template>",
+                "UUUUU-U",
+            ),
+            (
+                "<xsl:template match='element(a, xs:untyped)' mode='m'>A</xsl:template><xsl:template match='a' mode='m'>N</xsl:template>",
+                "-A-----",
+            ),
+            (
+                "<xsl:template match='attribute(*, xs:untypedAtomic)' mode='m'>T</xsl:template><xsl:template match='@*' mode='m' >N</xsl:template>",
+                "-----T-",
+            ),
+            (
+                "<xsl:template match='document-node(element(r))' mode='m'>R</xsl:template><xsl:template match='document-node()' mode='m'>D</xsl:template>",
+                "------R",
+            ),
+            (
+                "<xsl:template match='Q{urn:p}c' mode='m'>Q</xsl:template><xsl:template match='Q{urn:p}*' mode='m'>S</xsl:template>",
+                "----Q--",
+            ),
+            (
+                "<xsl:template match='Q{}c' mode='m'>Q</xsl:template><xsl:template match='*:c' mode='m'>S</xsl:template>",
+                "---QS--",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn typed_modes() {
+    check_with(
+        rules,
+        &[
+            ("<xsl:mode name='m' typed='yes'/>", "!XTTE3100"),
+            ("<xsl:mode name='m' typed='lax'/><xsl:template match='a' mode='m'/>", "!XTTE3100"),
+            ("<xsl:mode name='m' typed='no'/>", "-------"),
+            ("<xsl:mode name='m' typed='strict'/><xsl:template match='a' mode='m'/>", "!XTSE3105"),
+        ],
+    );
+}
+
+#[test]
+fn structure() {
+    check_with(
+        body,
+        &[
+            (
+                "<xsl:fork><xsl:sequence select='1'/><xsl:for-each-group select='//a' group-by='@id'/></xsl:fork>",
+                "!XTSE0010",
+            ),
+            (
+                "<xsl:fork><xsl:for-each-group select='//a' group-by='@id'/><xsl:for-each-group select='//a' group-by='@id'/></xsl:fork>",
+                "!XTSE0010",
+            ),
+            (
+                "<xsl:fork><xsl:fallback/><xsl:sequence select='1'/><xsl:sequence select='2'/></xsl:fork>",
+                "1 2",
+            ),
+            ("<xsl:iterate select='1'><x/><xsl:on-completion select='1'/></xsl:iterate>", "!XTSE0010"),
+            (
+                "<xsl:iterate select='1'><xsl:on-completion select='1'/><xsl:param name='p' select='1'/></xsl:iterate>",
+                "!XTSE0010",
+            ),
+            ("<xsl:iterate select='1'><xsl:param name='p' required='yes'/></xsl:iterate>", "!XTSE3520"),
+            ("<xsl:iterate select='1'><xsl:param name='p' as='xs:integer'/></xsl:iterate>", "!XTSE3520"),
+            ("<xsl:iterate select='1'><xsl:param name='p' as='xs:integer?'/><x/></xsl:iterate>", "<x/>"),
+            ("<xsl:try><xsl:catch/><x/></xsl:try>", "!XTSE0010"),
+            (
+                "<xsl:merge><xsl:merge-source name='x' select='1'><xsl:merge-key select='.'/></xsl:merge-source><xsl:merge-source name='x' select='1'><xsl:merge-key select='.'/></xsl:merge-source><xsl:merge-action/></xsl:merge>",
+                "!XTSE3190",
+            ),
+            ("<xsl:perform-sort select='1'><xsl:sort/><x/></xsl:perform-sort>", "!XTSE1040"),
+            ("<xsl:perform-sort select='2, 1'><xsl:sort order=\"{'up'}\"/></xsl:perform-sort>", "!XTDE0030"),
+            (
+                "<xsl:perform-sort select='2, 1'><xsl:sort order=\" {'descending'} \"/></xsl:perform-sort>",
+                "2 1",
+            ),
+            (
+                "<xsl:merge><xsl:merge-source select=\"'9', '10'\"><xsl:merge-key select='.' data-type='number'/></xsl:merge-source><xsl:merge-action><x><xsl:value-of select='current-merge-key()'/></x></xsl:merge-action></xsl:merge>",
+                "<x>9</x><x>10</x>",
+            ),
+            (
+                "<xsl:merge><xsl:merge-source select='10, 9'><xsl:merge-key select='.' data-type='text'/></xsl:merge-source><xsl:merge-action><x><xsl:value-of select='.'/></x></xsl:merge-action></xsl:merge>",
+                "<x>10</x><x>9</x>",
+            ),
+            (
+                "<xsl:merge><xsl:merge-source select=\"'a', 'B', 'c'\"><xsl:merge-key select='.' lang='en'/></xsl:merge-source><xsl:merge-action><x><xsl:value-of select='.'/></x></xsl:merge-action></xsl:merge>",
+                "<x>a</x><x>B</x><x>c</x>",
+            ),
+            ("<xsl:sequence select='1'>x</xsl:sequence>", "!XTSE3185"),
+            ("<xsl:message terminate='maybe'/>", "!XTSE0020"),
+            ("<xsl:message terminate=\"{'maybe'}\"/>", "!XTDE0030"),
+            ("<f:e xsl:extension-element-prefixes='f'/>", "!XTDE1450"),
+            ("<xsl:for-each select='//a'><xsl:apply-imports/></xsl:for-each>", "!XTDE0560"),
+            ("<xsl:element name='xml:a' namespace='urn:x'/>", "<a xmlns=\"urn:x\"/>"),
+        ],
+    );
+}
+
+#[test]
+fn output_that_is_not_taken_back() {
+    check_with(
+        body,
+        &[
+            (
+                "<xsl:try rollback-output='no'><x/><xsl:value-of select='1 div 0'/><xsl:catch><e/></xsl:catch></xsl:try>",
+                "!XTDE3530",
+            ),
+            // Nothing was written; not a final result; the default.
+            (
+                "<xsl:try rollback-output='no'><xsl:value-of select='1 div 0'/><xsl:catch><e/></xsl:catch></xsl:try>",
+                "<e/>",
+            ),
+            (
+                "<xsl:variable name='v'><xsl:try rollback-output='no'><x/><xsl:value-of select='1 div 0'/><xsl:catch><e/></xsl:catch></xsl:try></xsl:variable><xsl:copy-of select='$v'/>",
+                "<e/>",
+            ),
+            ("<xsl:try><x/><xsl:value-of select='1 div 0'/><xsl:catch><e/></xsl:catch></xsl:try>", "<e/>"),
+        ],
+    );
+}
+
+#[test]
+fn contexts() {
+    check_with(
+        run,
+        &[
+            (
+                "<xsl:function name='f:a'><xsl:sequence select='position()'/></xsl:function><xsl:template match='/'><xsl:value-of select='f:a()'/></xsl:template>",
+                "!XPDY0002",
+            ),
+            (
+                "<xsl:function name='f:a'><xsl:sequence select='last()'/></xsl:function><xsl:template match='/'><xsl:value-of select='f:a()'/></xsl:template>",
+                "!XPDY0002",
+            ),
+            (
+                "<xsl:function name='f:a'><xsl:param name='x'/><xsl:param name='x'/></xsl:function><xsl:template match='/'/>",
+                "!XTSE0580",
+            ),
+            // A parentless attribute has no parent.
+            (
+                "<xsl:template match='/'><xsl:variable name='v' as='attribute()'><xsl:attribute name='q'>1</xsl:attribute></xsl:variable><e><xsl:copy-of select='$v'/></e><xsl:value-of select='count($v/..), count($v/ancestor-or-self::node()), string(root($v)), count(copy-of(//@id)/..)'/></xsl:template>",
+                "<e q=\"1\"/>0 1 1 0",
+            ),
+            (
+                "<xsl:key name='k' match='q' use='@i'/><xsl:template match='/'><xsl:variable name='e' as='element()'><q i='1'/></xsl:variable><xsl:value-of select=\"count(key('k', '1', $e))\"/></xsl:template>",
+                "!XTDE1270",
+            ),
+            (
+                "<xsl:template match='/'><xsl:value-of select=\"count(document-uri(parse-xml('&lt;a/>')))\"/></xsl:template>",
+                "0",
+            ),
+            (
+                "<xsl:template match='/'><xsl:value-of select=\"function-available('element-with-id'), function-available('uri-collection'), function-available('stream-available'), stream-available('urn:nowhere'), count(element-with-id('1'))\"/></xsl:template>",
+                "true true true false 0",
+            ),
+            // Several trees of one variable have accumulators of their own.
+            (
+                "<xsl:accumulator name='n' initial-value='0'><xsl:accumulator-rule match='q' select='$value + 1'/></xsl:accumulator><xsl:template match='/'><xsl:variable name='v' as='element()*'><q/><z><q/><q/></z></xsl:variable><xsl:value-of select=\"$v/accumulator-after('n')\"/></xsl:template>",
+                "1 2",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn packages() {
+    let run = |body: &str| {
+        let sheet = sheet("package name='urn:x' package-version='1.0'", "3.0", body)
+            .replace("</xsl:package name='urn:x' package-version='1.0'>", "</xsl:package>");
+        transformed(&compile(&sheet, Processor::ByStylesheet)?, INPUT, body)
+    };
+    let template = "<xsl:template match='/'><x/></xsl:template>";
+    check_with(
+        run,
+        &[
+            (&format!("<xsl:mode/>{template}"), "<x/>"),
+            (&format!("<xsl:mode/><xsl:template name='f:t' visibility='abstract'/>{template}"), "!XTSE3080"),
+            (&format!("<xsl:mode/><xsl:function name='f:t' visibility='seen'/>{template}"), "!XTSE0020"),
+            ("<xsl:mode/><xsl:template match='/' visibility='public'/>", "!XTSE0500"),
+            (
+                &format!(
+                    "<xsl:mode/><xsl:expose component='function' names='*' visibility='public'/>{template}"
+                ),
+                "<x/>",
+            ),
+            (
+                &format!("<xsl:mode/><xsl:expose component='all' names='*' visibility='public'/>{template}"),
+                "!XTSE0020",
+            ),
+            (template, "!XTSE3085"),
+            (
+                "<xsl:mode/><xsl:template match='/'><xsl:apply-templates mode='q'/></xsl:template>",
+                "!XTSE3085",
+            ),
+            (
+                &format!("<xsl:mode/><xsl:use-package name='urn:other'/>{template}"),
+                "!XTSE3000: xsl:use-package: there is no package \"urn:other\"",
+            ),
+        ],
+    );
+}
+
+/// A stylesheet of version 3.0 has 3.0 in a processor of at least 2.0, since what 2.0 does not know would be ignored.
+#[test]
+fn at_least_the_version_of_the_stylesheet() {
+    let body = "<xsl:template match='/' expand-text='yes'>{count(//a) ! (. + 1)}</xsl:template>";
+    let of_three = compile(&sheet("stylesheet", "3.0", body), Processor::V2).unwrap();
+    assert_eq!(transformed(&of_three, INPUT, body).unwrap(), "2");
+    assert!(compile(&sheet("stylesheet", "2.0", body), Processor::V2).is_err());
+}
