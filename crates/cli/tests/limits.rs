@@ -292,6 +292,34 @@ fn one_compute_thread(wait: &str) -> [&str; 6] {
     ["--set", "limits.compute_threads=1", "--set", "limits.compute_queue=1", "--set", wait]
 }
 
+/// With default limits, a thousand clients that send 100 KB each, again and again, wait for compute threads, and every one has its answers.
+#[test]
+fn a_thousand_clients_wait_for_compute_threads() {
+    let artifacts = "<proxy name='Counts'><target><inSequence><script language='js'>for (var i = 0, n = 0; i &lt; 30000; i++) { n += i % 7; }</script><respond/></inSequence></target></proxy>";
+    let bus = Process::run(&configuration("limits-thousand", artifacts), &[]);
+    let body = format!("<a>{}</a>", "<b>0123456789</b>".repeat(6000));
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let ask = || {
+            let mut stream = TcpStream::connect(bus.http()).unwrap();
+            let mut one = || {
+                let answer = exchange(&mut stream, "POST", "/services/Counts", body.as_bytes(), "").unwrap();
+                assert!(answer.0 != 200 || answer.2 == body.as_bytes());
+                answer.0
+            };
+            [one(), one()]
+        };
+        let clients: Vec<_> = (0..1000).map(|_| scope.spawn(ask)).collect();
+        clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
+    });
+    let right = statuses.iter().filter(|status| **status == 200).count();
+    let peak = metric(&bus, "busbar_resident_memory_peak_bytes") >> 20;
+    println!("{right} of {} right, peak {peak} MiB", statuses.len());
+    assert_eq!(right, statuses.len());
+    assert!(metric(&bus, "busbar_compute_runs_total") >= 2000, "nothing was computed elsewhere");
+    // Each client's message, as it came and as it leaves, beside the program and the buffers of connections.
+    assert!(peak < 512, "peak {peak} MiB");
+}
+
 /// Parts wait for a compute thread however many do: their aggregate has all of them, or there is no answer of success.
 #[test]
 fn no_part_is_missing_where_compute_threads_are_few() {

@@ -130,8 +130,8 @@ impl Run {
         self.writer.begin();
         let answered = match ask {
             Ask::One(at, givens) => self.operation(*at, givens).await?,
-            Ask::Batch(at, all) => self.batch(*at, all).await?,
-            Ask::Box(all) => self.several(all).await?,
+            Ask::Batch(at, all) => Box::pin(self.batch(*at, all)).await?,
+            Ask::Box(all) => Box::pin(self.several(all)).await?,
         };
         self.writer.end();
         Ok(answered)
@@ -303,8 +303,8 @@ impl Run {
 
     async fn query(&mut self, query: &Query, givens: &Givens, level: usize) -> Result<(), Trouble> {
         if let (Some(table), Some(shape)) = (&query.table, &query.result) {
-            let rows = table::rows(table, &query.id, self.terms.collected).await?;
-            return self.rows(shape, givens, rows, level).await;
+            let rows = Box::pin(table::rows(table, &query.id, self.terms.collected)).await?;
+            return Box::pin(self.rows(shape, givens, rows, level)).await;
         }
         let (statement, parameters) = bind(query, givens)?;
         let at = self.lease(query).await?;
@@ -314,8 +314,8 @@ impl Run {
             return Ok(());
         };
         if query.has_variables() {
-            let rows = self.returned(query, givens, &statement, &parameters, at).await?;
-            return self.rows(shape, givens, rows, level).await;
+            let rows = Box::pin(self.returned(query, givens, &statement, &parameters, at)).await?;
+            return Box::pin(self.rows(shape, givens, rows, level)).await;
         }
         match query.rows {
             Rows::Own => {}
@@ -329,12 +329,12 @@ impl Run {
                 };
                 let columns = Arc::new(Columns::new(vec![ANY.to_owned()]));
                 let rows = value.map(|value| Row { columns, values: vec![value] }).into_iter().collect();
-                return self.rows(shape, givens, rows, level).await;
+                return Box::pin(self.rows(shape, givens, rows, level)).await;
             }
         }
         if shape.is_nested {
-            let rows = self.collect(query, &statement, &parameters, at).await?;
-            return self.rows(shape, givens, rows, level).await;
+            let rows = Box::pin(self.collect(query, &statement, &parameters, at)).await?;
+            return Box::pin(self.rows(shape, givens, rows, level)).await;
         }
         start(&mut self.writer, shape);
         let mut sink = Writing {

@@ -62,7 +62,7 @@ impl Mediator for Step {
     fn run<'a>(&'a self, context: &'a mut Context) -> flow::Step<'a> {
         flow::Step::Wait(Box::pin(async move {
             if crate::odata::is_asked(context) {
-                return crate::odata::run(&self.0, context).await;
+                return Box::pin(crate::odata::run(&self.0, context)).await;
             }
             let form = form(context);
             let service = Arc::clone(&self.0);

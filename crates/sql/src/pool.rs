@@ -71,6 +71,8 @@ pub struct Pool {
     validation_is_refused: AtomicBool,
     /// A connection was returned or closed.
     returned: Notify,
+    /// The server allows no more connections than there are, until then as far as is known.
+    full: Mutex<Option<Instant>>,
     /// The server's numbers of connections that were closed while a statement ran on them, until that is ended.
     ending: Mutex<Vec<u64>>,
 }
@@ -170,6 +172,7 @@ impl Pool {
             doubts: AtomicU64::new(0),
             validation_is_refused: AtomicBool::new(false),
             returned: Notify::new(),
+            full: Mutex::default(),
             ending: Mutex::default(),
             source,
         }
@@ -263,10 +266,16 @@ impl Pool {
                 }
             }
             let returned = self.returned.notified();
+            if let Some(until) = self.full_until(begun, end) {
+                // Whether one was returned or not, it is looked for again.
+                let _ = tokio::time::timeout_at(until.into(), returned).await;
+                continue;
+            }
             // What the validation took is part of the time for a connection.
             let left = self.source.options.connect_timeout.saturating_sub(begun.elapsed());
             let error = match self.open(left).await {
                 Ok(connection) => {
+                    *lock(&self.full) = None;
                     lease.made = Instant::now();
                     lease.connection = Some(connection);
                     return Ok(lease);
@@ -274,9 +283,12 @@ impl Pool {
                 Err(error) => error,
             };
             // The server allows fewer connections than this pool: wait for one of the present ones.
-            let others = self.counts.in_use.load(Relaxed) > 1;
-            if others && error.is_full() && tokio::time::timeout_at(end.into(), returned).await.is_ok() {
-                continue;
+            if error.is_full() {
+                let now = Instant::now();
+                *lock(&self.full) = Some(now + FULL);
+                if self.full_until(now, end).is_some() {
+                    continue;
+                }
             }
             let mut health = lock(&self.health);
             if health.state != State::Down {
@@ -285,6 +297,21 @@ impl Pool {
             *health = Health { state: State::Down, last_error: error.detail() };
             return Err(error);
         }
+    }
+
+    /// Until when to wait for a connection that is returned, at most to `end`, since the server allows no other one. `None`: one may be opened.
+    fn full_until(&self, now: Instant, end: Instant) -> Option<Instant> {
+        let mut full = lock(&self.full);
+        let until = (*full)?;
+        if now >= end || self.counts.in_use.load(Relaxed) <= 1 {
+            return None;
+        }
+        if now >= until {
+            // The one who asks for it tries, for all.
+            *full = Some(now + FULL);
+            return None;
+        }
+        Some(until.min(end))
     }
 
     /// How long idle connections have to show that they work: a part of the time for a connection, so that a new one can be made.
@@ -315,7 +342,7 @@ impl Pool {
             );
             Error::new(Reason::Unavailable, message)
         };
-        match within(timeout, Connection::open(&self.source), late).await {
+        match within(timeout, Box::pin(Connection::open(&self.source)), late).await {
             Ok(connection) => {
                 self.counts.opened.fetch_add(1, Relaxed);
                 let mut health = lock(&self.health);
@@ -463,6 +490,9 @@ impl Pool {
         }
     }
 }
+
+/// How long a pool asks for no other connection where the server allows no more.
+const FULL: Duration = Duration::from_millis(500);
 
 /// Most statements that wait to be ended.
 const MOST_ENDING: usize = 1000;

@@ -611,6 +611,17 @@ fn limits(server: &Server) {
         assert_eq!(all(&mut lease, "select 1", &[]).await.unwrap(), [[Value::Integer(1)]]);
         drop(lease);
         assert_eq!(crowd.status().state, State::Up);
+        // A pool that may be larger than the server allows does not ask the server for each message.
+        let greedy = pools.get("greedy", server.source("", Options { most: 60, ..Options::default() }));
+        let ask = async || {
+            for _ in 0..20 {
+                let mut lease = greedy.get().await.unwrap();
+                assert_eq!(all(&mut lease, "select 1", &[]).await.unwrap(), [[Value::Integer(1)]]);
+            }
+        };
+        futures_util::future::join_all((0..50).map(|_| ask())).await;
+        let (opened, _, failed) = greedy.status().opened;
+        assert!(opened < 60 && failed < 60, "{opened} opened, {failed} failed for 1000 messages");
         // Wrong passwords and databases are said by the server, in words and with its code.
         let mut wrong = server.source("", Options::default());
         wrong.password = "geheim".to_owned();

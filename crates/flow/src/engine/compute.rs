@@ -13,8 +13,9 @@
 //! The threads are few and of low priority, what waits for them has a bound in number and in time; what is beyond is shed
 //! with 503. Parts of a message in progress are not shed, nor messages that an endpoint was asked for, nor those whose clients have their 202
 //! or that have none: they wait as many as they are (splits and `limits.flows` bound that) and until it is their turn, or the client goes away.
+//! The kinds take turns ([`Kind`]).
 
-use super::queue::Queue;
+use super::queue::{Kind, Queue};
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
 use crate::runtime::load::{INLINE, LARGE, size_of, turn_is_over};
@@ -144,7 +145,7 @@ pub async fn work_out<T: Send + 'static>(
     if !is_large(context) {
         return work_out_beside(context, work).await;
     }
-    let (result, used) = moved(context, work).await?;
+    let (result, used) = Box::pin(moved(context, work)).await?;
     in_bounds(result, used)
 }
 
@@ -160,7 +161,7 @@ pub async fn work_out_beside<T: Send + 'static>(
     if used.stopped.is_none() {
         return result;
     }
-    let (result, used) = moved(context, work).await?;
+    let (result, used) = Box::pin(moved(context, work)).await?;
     in_bounds(result, used)
 }
 
@@ -203,7 +204,7 @@ pub async fn once_on<T: Send + 'static>(
 ) -> Result<T, Fault> {
     let size = size_of(Need::Whole, context) as usize;
     if size.saturating_add(more) >= SMALL as usize {
-        let (result, used) = moved(context, work).await?;
+        let (result, used) = Box::pin(moved(context, work)).await?;
         return in_bounds(result, used);
     }
     in_time(context, work)
@@ -255,8 +256,8 @@ pub(crate) fn let_go(context: &mut Context) {
         run: Box::new(drop),
         runtime: Handle::try_current().ok(),
     };
-    // Where too many wait for a thread, it ends here.
-    drop(pool.submit(job, &services.settings, false));
+    // Where there is no thread, it ends here.
+    drop(pool.submit(job, &services.settings, Kind::Over));
 }
 
 /// The result of a run, unless it was broken off and did not notice.
@@ -308,7 +309,14 @@ async fn moved<T: Send + 'static>(
     let cancel = Cancel::default();
     // What an endpoint was asked for is done: to refuse the message then would have its client ask for it again.
     let progress = &context.progress;
-    let stays = progress.part.is_branch() || progress.client == Waits::Nobody || progress.asked.was_sent();
+    let kind = if progress.part.is_branch() || progress.client == Waits::Nobody {
+        Kind::Apart
+    } else if progress.asked.was_sent() {
+        Kind::Begun
+    } else {
+        Kind::New
+    };
+    let stays = kind != Kind::New;
     let (reply, mut done) = oneshot::channel();
     let number = pool.next.fetch_add(1, Relaxed);
     let (time, cancelled) = (settings.script_time, cancel.clone());
@@ -327,7 +335,7 @@ async fn moved<T: Send + 'static>(
     };
     // Where this future was dropped, the run ends, or does not begin.
     let mut guard = Ends { pool, number, cancel, stays, over: false };
-    if let Err(job) = pool.submit(job, settings, stays) {
+    if let Err(job) = pool.submit(job, settings, kind) {
         context.put(job.message);
         return Err(pool.refuse(format!(
             "{} steps wait for a compute thread already (limits.compute_queue)",
@@ -455,11 +463,12 @@ struct Job {
 }
 
 impl Pool {
-    /// Queues a job; it comes back if too many wait and it may be shed (`stays`: it may not), or if there is no thread.
-    fn submit(self: &Arc<Pool>, job: Job, settings: &Settings, stays: bool) -> Result<(), Box<Job>> {
+    /// Queues a job; it comes back if it is new and too many wait, or if there is no thread.
+    fn submit(self: &Arc<Pool>, job: Job, settings: &Settings, kind: Kind) -> Result<(), Box<Job>> {
         let threads = settings.compute_threads.max(1);
-        let waiting = if stays { usize::MAX } else { settings.compute_queue };
-        self.queue.submit(job, threads, waiting, || self.begin_thread()).map_err(Box::new)
+        self.queue
+            .submit(job, kind, threads, settings.compute_queue, || self.begin_thread())
+            .map_err(Box::new)
     }
 
     /// Begins a thread; `false`: there is none to be had.

@@ -1,8 +1,27 @@
 //! The queue of the compute threads. `tests/models` goes through all that may happen between those who share it.
+//!
+//! Jobs wait in one line for each [`Kind`], and the lines take turns, so that however many wait in one line, the first job of each other line begins
+//! after at most three others. What gives memory back goes ahead of them all.
 
 use super::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::PoisonError;
+
+/// What a job is for, which is the line that it waits in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It only gives back what a message held that is over: short, and room for the others.
+    Over,
+    /// A message that an endpoint was asked for: once it has its answer, its memory is free.
+    Begun,
+    /// A message of which nothing is done yet: it may be refused.
+    New,
+    /// A part of a message, or a message that nobody waits for.
+    Apart,
+}
+
+/// The kinds that take turns.
+const TURNS: [Kind; 3] = [Kind::Begun, Kind::New, Kind::Apart];
 
 /// Jobs that wait, and the threads that take them.
 pub(super) struct Queue<J> {
@@ -11,7 +30,10 @@ pub(super) struct Queue<J> {
 }
 
 struct Inner<J> {
-    jobs: VecDeque<J>,
+    /// A line for each kind.
+    lines: [VecDeque<J>; 4],
+    /// Whose turn it is, of [`TURNS`].
+    turn: usize,
     threads: usize,
     /// Threads that have nothing to do, those included that have just begun.
     idle: usize,
@@ -21,7 +43,8 @@ struct Inner<J> {
 
 impl<J> Queue<J> {
     pub fn new() -> Queue<J> {
-        let inner = Inner { jobs: VecDeque::new(), threads: 0, idle: 0, closed: false };
+        let lines = std::array::from_fn(|_| VecDeque::new());
+        let inner = Inner { lines, turn: 0, threads: 0, idle: 0, closed: false };
         Queue { inner: Mutex::new(inner), changed: Condvar::new() }
     }
 
@@ -29,35 +52,37 @@ impl<J> Queue<J> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a job; it comes back if so many wait already, or no thread could take it. `begin`: begins another thread, where that
-    /// is possible.
+    /// Queues a job; a new one comes back if so many of them wait already, and any if no thread could take it. `begin`: begins another thread,
+    /// where that is possible.
     pub fn submit(
         &self,
         job: J,
+        kind: Kind,
         most_threads: usize,
         most_waiting: usize,
         begin: impl FnOnce() -> bool,
     ) -> Result<(), J> {
         let mut inner = self.inner();
-        if inner.idle <= inner.jobs.len() && inner.threads < most_threads && begin() {
+        if inner.idle <= inner.waiting() && inner.threads < most_threads && begin() {
             inner.threads += 1;
             // It counts as idle until it has taken its first job.
             inner.idle += 1;
         }
-        if inner.threads == 0 || inner.jobs.len() >= most_waiting.saturating_add(inner.idle) {
+        let line = inner.lines[kind as usize].len();
+        if inner.threads == 0 || (kind == Kind::New && line >= most_waiting.saturating_add(inner.idle)) {
             return Err(job);
         }
-        inner.jobs.push_back(job);
+        inner.lines[kind as usize].push_back(job);
         drop(inner);
         self.changed.notify_one();
         Ok(())
     }
 
-    /// Takes a job back that has not begun.
+    /// Takes a new job back that has not begun.
     pub fn withdraw(&self, is_it: impl Fn(&J) -> bool) -> Option<J> {
-        let mut inner = self.inner();
-        let at = inner.jobs.iter().position(is_it)?;
-        inner.jobs.remove(at)
+        let line = &mut self.inner().lines[Kind::New as usize];
+        let at = line.iter().position(is_it)?;
+        line.remove(at)
     }
 
     /// The next job for a thread, which waits for it; `None`: the thread ends. The thread is busy until it says
@@ -68,7 +93,7 @@ impl<J> Queue<J> {
             if inner.closed {
                 return None;
             }
-            if let Some(job) = inner.jobs.pop_front() {
+            if let Some(job) = inner.take() {
                 inner.idle -= 1;
                 return Some(job);
             }
@@ -77,11 +102,11 @@ impl<J> Queue<J> {
     }
 
     /// As [`next`](Queue::next), for a thread that ends where nothing waits.
-    #[cfg(feature = "simulation")]
+    #[cfg(any(test, feature = "simulation"))]
     pub fn next_now(&self) -> Option<J> {
         let mut inner = self.inner();
         inner.idle -= 1;
-        let job = inner.jobs.pop_front();
+        let job = inner.take();
         if job.is_none() {
             inner.threads -= 1;
         }
@@ -102,6 +127,53 @@ impl<J> Queue<J> {
     /// How many jobs run, and how many wait.
     pub fn load(&self) -> (usize, usize) {
         let inner = self.inner();
-        (inner.threads - inner.idle, inner.jobs.len())
+        (inner.threads - inner.idle, inner.waiting())
+    }
+}
+
+impl<J> Inner<J> {
+    fn waiting(&self) -> usize {
+        self.lines.iter().map(VecDeque::len).sum()
+    }
+
+    /// The next job, of the line whose turn it is.
+    fn take(&mut self) -> Option<J> {
+        if let Some(job) = self.lines[Kind::Over as usize].pop_front() {
+            return Some(job);
+        }
+        for _ in TURNS {
+            let kind = TURNS[self.turn];
+            self.turn = (self.turn + 1) % TURNS.len();
+            if let Some(job) = self.lines[kind as usize].pop_front() {
+                return Some(job);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who is waiting in one line does not wait for all of another one.
+    #[test]
+    fn lines_take_turns() {
+        let queue = Queue::new();
+        let put = |job: u32, kind| queue.submit(job, kind, 1, 2, || true);
+        for part in 10..20 {
+            assert_eq!(put(part, Kind::Apart), Ok(()));
+        }
+        assert_eq!(
+            [put(1, Kind::New), put(2, Kind::New), put(3, Kind::New), put(4, Kind::New)],
+            [Ok(()), Ok(()), Ok(()), Err(4)]
+        );
+        assert_eq!([put(5, Kind::Begun), put(0, Kind::Over)], [Ok(()), Ok(())]);
+        let mut order = Vec::new();
+        while let Some(job) = queue.next_now() {
+            order.push(job);
+            queue.done();
+        }
+        assert_eq!(order, [0, 5, 1, 10, 2, 11, 3, 12, 13, 14, 15, 16, 17, 18, 19]);
     }
 }

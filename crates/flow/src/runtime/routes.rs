@@ -1,6 +1,7 @@
 //! How backends are reached: whether HTTP/2 is offered, and which forward proxy is between.
 
 use message::regex::Pattern;
+use std::net::Ipv4Addr;
 use transport::{Proxy, Scheme, Target};
 
 /// See the module.
@@ -60,6 +61,15 @@ fn fits(written: &[u8], host: &[u8]) -> bool {
     written[at..].iter().all(|letter| *letter == b'*')
 }
 
+/// Whether it is written for addresses of IPv4: digits, dots and stars, with a port or without.
+fn is_of_addresses(written: &str) -> bool {
+    written.contains(|letter: char| letter.is_ascii_digit())
+        && written.split(':').next().is_some_and(|host| {
+            host.contains('.')
+                && host.chars().all(|letter| letter.is_ascii_digit() || matches!(letter, '.' | '*'))
+        })
+}
+
 impl Routes {
     /// Whether a message may be sent to an address that was computed: `host` (of IPv6 without brackets) and `port` of a server.
     pub fn permits(&self, scheme: &str, host: &str, port: u16) -> bool {
@@ -75,6 +85,8 @@ impl Routes {
             let server = if with_port { format!("{host}:{port}") } else { host.clone() };
             permitted_scheme.is_none_or(|permitted| permitted.eq_ignore_ascii_case(scheme))
                 && fits(rest.as_bytes(), server.as_bytes())
+                // `10.*` means addresses, and no name that begins like one: whoever owns `10.example` says where that leads.
+                && (!is_of_addresses(rest) || host.parse::<Ipv4Addr>().is_ok())
         })
     }
 
@@ -133,6 +145,8 @@ mod tests {
             "https://bank.example",
             "vfs:file:///out/*",
             "[::1]:1",
+            "192.168.*",
+            "*.7.7:70",
         ]);
         for (scheme, host, port, wanted) in [
             ("http", "a.inner.example", 80, true),
@@ -146,6 +160,10 @@ mod tests {
             ("http", "169.254.169.254", 80, false),
             ("http", "::1", 1, true),
             ("http", "::1", 2, false),
+            ("http", "192.168.3.4", 80, true),
+            ("http", "192.168.evil.example", 80, false),
+            ("http", "1.2.7.7", 70, true),
+            ("http", "a.7.7", 70, false),
         ] {
             assert_eq!(permitted.permits(scheme, host, port), wanted, "{scheme}://{host}:{port}");
         }

@@ -161,9 +161,9 @@ pub struct Settings {
     pub script_time: Duration,
     /// Threads for steps that compute for long. Default: two for each processor, at least 4.
     pub compute_threads: usize,
-    /// Most steps that wait for such a thread; beyond: 503. Default 1,000.
+    /// Most steps that wait for such a thread; beyond: 503. Default 10,000.
     pub compute_queue: usize,
-    /// Longest wait for such a thread; beyond: 503. Default 5 s.
+    /// Longest wait for such a thread; beyond: 503. Default 30 s.
     pub compute_wait: Duration,
     /// Most bytes of memory for the scripts of one thread. Default 64 MiB.
     pub script_memory: usize,
@@ -312,8 +312,8 @@ impl Default for Settings {
             priorities: None,
             script_time: Duration::from_secs(5),
             compute_threads: default_threads(),
-            compute_queue: 1000,
-            compute_wait: Duration::from_secs(5),
+            compute_queue: 10_000,
+            compute_wait: Duration::from_secs(30),
             sql_embedded: false,
             sql_timeout: Duration::from_secs(120),
             sql_value: 32 << 20,

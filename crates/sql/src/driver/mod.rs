@@ -196,20 +196,21 @@ impl Connection {
         rows: Rows<'_>,
     ) -> Result<Outcome, Error> {
         match self {
-            Connection::Postgres(session) => session.run(statement, parameters, rows).await,
-            Connection::MySql(session) => session.run(statement, parameters, rows).await,
-            Connection::Sqlite(session) => session.run(statement, parameters, rows).await,
-            Connection::SqlServer(session) => session.run(statement, parameters, rows).await,
+            // Each is as large as it has to be: a future is copied where it begins.
+            Connection::Postgres(session) => Box::pin(session.run(statement, parameters, rows)).await,
+            Connection::MySql(session) => Box::pin(session.run(statement, parameters, rows)).await,
+            Connection::Sqlite(session) => Box::pin(session.run(statement, parameters, rows)).await,
+            Connection::SqlServer(session) => Box::pin(session.run(statement, parameters, rows)).await,
         }
     }
 
     /// Runs statements of the configuration or of this crate, without parameters and rows.
     pub async fn execute(&mut self, text: &str) -> Result<(), Error> {
         match self {
-            Connection::Postgres(session) => session.execute(text).await,
-            Connection::MySql(session) => session.execute(text).await,
-            Connection::Sqlite(session) => session.execute(text).await,
-            Connection::SqlServer(session) => session.execute(text).await,
+            Connection::Postgres(session) => Box::pin(session.execute(text)).await,
+            Connection::MySql(session) => Box::pin(session.execute(text)).await,
+            Connection::Sqlite(session) => Box::pin(session.execute(text)).await,
+            Connection::SqlServer(session) => Box::pin(session.execute(text)).await,
         }
     }
 
@@ -231,10 +232,10 @@ impl Connection {
     /// Whether the connection works.
     pub async fn ping(&mut self) -> Result<(), Error> {
         match self {
-            Connection::Postgres(session) => session.ping().await,
-            Connection::MySql(session) => session.ping().await,
+            Connection::Postgres(session) => Box::pin(session.ping()).await,
+            Connection::MySql(session) => Box::pin(session.ping()).await,
             Connection::Sqlite(_) => Ok(()),
-            Connection::SqlServer(session) => session.ping().await,
+            Connection::SqlServer(session) => Box::pin(session.ping()).await,
         }
     }
 }

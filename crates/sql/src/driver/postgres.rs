@@ -97,7 +97,7 @@ impl Session {
         };
         // A table has changed since the statement was prepared, or the server has dropped the statement: nothing was done yet.
         self.connection.clear_cached_statements().await.map_err(failed)?;
-        match self.ask(&text, parameters, rows, &mut has_rows).await {
+        match Box::pin(self.ask(&text, parameters, rows, &mut has_rows)).await {
             // Within a transaction the error has aborted it.
             Err(again) if again.state.as_deref() == Some("25P02") => Err(first),
             other => other,
