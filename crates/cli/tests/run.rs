@@ -268,6 +268,15 @@ fn large_bodies_go_on_from_a_file() {
         assert!(status != 200 || response == *body, "{proxy}: {} bytes of {}", response.len(), body.len());
     }
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "files have no names");
+    // The client has done nothing wrong where the directory is gone, or others have the room.
+    std::fs::remove_dir(&directory).unwrap();
+    assert_eq!(ask(bus.http(), "POST", "/services/Copied", &large).unwrap().0, 503);
+    assert!(bus.stderr().contains("a file in "), "{}", bus.stderr());
+    std::fs::create_dir(&directory).unwrap();
+    let mut narrow = spilling;
+    narrow[5] = "limits.spill_total=100k";
+    let bus = Process::run(&path, &narrow);
+    assert_eq!(ask(bus.http(), "POST", "/services/Copied", &large).unwrap().0, 503);
     let bus = Process::run(&path, &spilling[..2]);
     assert_eq!(ask(bus.http(), "POST", "/services/Copied", &large).unwrap().0, 413);
 }
