@@ -288,6 +288,9 @@ fn serve(start: &Start, logging: &Logging) -> Result<(), String> {
     for remark in start.settings.remarks() {
         tracing::warn!(target: "busbar::settings", "{remark}");
     }
+    if let Some(remark) = crate::memory::remark() {
+        tracing::warn!(target: "busbar::start", "{remark}");
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -291,6 +291,7 @@ pub fn server_limits(settings: &Settings) -> ServerLimits {
     set(&mut server.body, limits.body_pause.map(|time| time.0));
     set(&mut server.write, limits.write.map(|time| time.0));
     server.keep_alive = settings.http.keep_alive;
+    server.half_close = settings.http.half_close;
     server.http2 = settings.http.http2;
     set(&mut server.websocket_idle, limits.websocket_idle.map(|time| time.0));
     set(&mut server.streams, limits.streams.map(|most| most.max(1)));

@@ -28,6 +28,29 @@ pub fn addresses() -> Option<usize> {
     std::fs::read_to_string("/proc/self/limits").ok().and_then(|text| of_address_space(&text))
 }
 
+/// What is to be known of an address space that is too small for what it is asked: below 256 MiB, or below what allocators reserve
+/// unless they are told not to.
+pub fn remark() -> Option<String> {
+    narrow(addresses()?, std::env::var_os("MIMALLOC_ARENA_RESERVE").is_some())
+}
+
+fn narrow(addresses: usize, is_sparing: bool) -> Option<String> {
+    const LEAST: usize = 256 << 20;
+    const RESERVED: usize = 2 << 30;
+    let shown = format!("the address space is limited to {} MiB (`ulimit -v`)", addresses >> 20);
+    match (addresses < LEAST, is_sparing || addresses >= RESERVED) {
+        (true, _) => Some(format!(
+            "{shown}: the process ends when a message finds no room in it (\"memory allocation of … bytes failed\"); it needs 256 MiB to refuse such messages. \
+             To bound its memory, set limits.memory or the limit of its cgroup"
+        )),
+        (false, false) => Some(format!(
+            "{shown}, of which the allocators reserve up to 1 GiB, so that a message may find no room and end the process: start it with \
+             MALLOC_ARENA_MAX=1 and MIMALLOC_ARENA_RESERVE=0 in its environment"
+        )),
+        (false, true) => None,
+    }
+}
+
 /// `MemTotal` of `/proc/meminfo`.
 fn of_machine(text: &str) -> Option<usize> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -65,6 +88,16 @@ mod tests {
                       Max address space         2097152000           unlimited            bytes     \n";
         assert_eq!(of_address_space(limits), Some(2_097_152_000));
         assert_eq!(of_address_space(&limits.replace("2097152000", "unlimited")), None);
+        for (addresses, is_sparing, says) in [
+            (200 << 20, true, "200 MiB (`ulimit -v`): the process ends"),
+            (200 << 20, false, "the process ends"),
+            (500 << 20, false, "MIMALLOC_ARENA_RESERVE=0"),
+            (500 << 20, true, ""),
+            (4 << 30, false, ""),
+        ] {
+            let remark = narrow(addresses, is_sparing).unwrap_or_default();
+            assert!(remark.contains(says) && remark.is_empty() == says.is_empty(), "{addresses}: {remark}");
+        }
         assert_eq!(of_group("1:name=systemd:/x\n"), None);
         assert!(for_messages() > 1 << 20);
         for (resident, addresses, wanted) in [

@@ -199,6 +199,8 @@ pub struct Limits {
 pub struct Http {
     /// Connections stay open between requests. Default true.
     pub keep_alive: bool,
+    /// A client may close its sending side behind its request and still gets the answer. Default false: it counts as gone.
+    pub half_close: bool,
     /// Listeners speak HTTP/2 with clients that ask for it. Default true.
     pub http2: bool,
     /// Backends with https are offered HTTP/2. Default false: those whose endpoint says `version="2.0"`.
@@ -249,6 +251,7 @@ impl Default for Http {
     fn default() -> Http {
         Http {
             keep_alive: true,
+            half_close: false,
             http2: true,
             http2_backends: false,
             list_services: true,

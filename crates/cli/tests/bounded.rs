@@ -41,9 +41,13 @@ fn an_address_space_that_is_bounded() {
             .collect();
         clients.into_iter().map(|client| client.join().unwrap()).collect()
     });
+    assert!(!bus.stderr().contains("ulimit -v"), "{}", bus.stderr());
     let (status, _, _) = ask(bus.http(), "POST", "/a/length", b"<a>x</a>")
         .unwrap_or_else(|error| panic!("{error}: {statuses:?}\n{}", bus.stderr()));
     assert!(status == 200 || status == 503, "{status}");
+    // Where it would end instead, it says so before.
+    let narrow = Process::limited("-v 255000", &sparing, &path);
+    narrow.says("the address space is limited to 249 MiB (`ulimit -v`): the process ends", 1);
     assert!(statuses.contains(&503) && statuses.iter().any(|status| *status < 300), "{statuses:?}");
     bus.signal("TERM");
     assert_eq!(bus.wait(), Some(0));

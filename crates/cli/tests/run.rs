@@ -268,6 +268,15 @@ fn large_bodies_go_on_from_a_file() {
         assert!(status != 200 || response == *body, "{proxy}: {} bytes of {}", response.len(), body.len());
     }
     assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "files have no names");
+    // The client has done nothing wrong where the directory is gone, or others have the room.
+    std::fs::remove_dir(&directory).unwrap();
+    assert_eq!(ask(bus.http(), "POST", "/services/Copied", &large).unwrap().0, 503);
+    bus.says("the body is too large to be held, and a file in ", 1);
+    std::fs::create_dir(&directory).unwrap();
+    let mut narrow = spilling;
+    narrow[5] = "limits.spill_total=100k";
+    let bus = Process::run(&path, &narrow);
+    assert_eq!(ask(bus.http(), "POST", "/services/Copied", &large).unwrap().0, 503);
     let bus = Process::run(&path, &spilling[..2]);
     assert_eq!(ask(bus.http(), "POST", "/services/Copied", &large).unwrap().0, 413);
 }
@@ -447,4 +456,27 @@ fn a_signal_during_the_start_is_a_reload_after_it() {
     });
     let bus = Process::run(&path, &[]);
     bus.says("reloaded: ", 1);
+}
+
+/// Who closes its sending side behind the request is gone, or waits for the answer, as the settings say.
+#[test]
+fn a_client_may_close_its_sending_side_where_it_is_allowed() {
+    let backend = Process::backend(&["--delay", "400"]);
+    let proxy = format!(
+        "<proxy name='Slow'><target><endpoint><address uri='http://{}/echo'/></endpoint></target></proxy>",
+        backend.http()
+    );
+    let path = configuration("run-half-close", &proxy);
+    for (options, answers) in [(&[][..], false), (&["--set", "http.half_close=true"], true)] {
+        let bus = Process::run(&path, options);
+        let mut stream = TcpStream::connect(bus.http()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let head = "POST /services/Slow HTTP/1.1\r\nHost: a\r\nContent-Type: text/xml\r\nContent-Length: 4\r\n\r\n<a/>";
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer.starts_with("HTTP/1.1 200"), answers, "{options:?}: {answer}");
+        assert_eq!(answer.ends_with("<a/>"), answers, "{options:?}: {answer}");
+    }
 }

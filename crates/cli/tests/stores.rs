@@ -42,29 +42,42 @@ fn serve(mut stream: TcpStream, counts: &Mutex<HashMap<String, usize>>) {
     }
 }
 
-#[test]
-fn what_was_accepted_is_delivered_although_the_bus_is_killed() {
-    let (uri, delivered) = backend();
-    let database = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("stores-kill.db");
+/// A proxy service `name` that runs statements.
+fn statements(name: &str, url: &str, statements: &[&str]) -> String {
+    let statements: String =
+        statements.iter().map(|sql| format!("<statement><sql><![CDATA[{sql}]]></sql></statement>")).collect();
+    format!(
+        "<proxy name='{name}'><target><inSequence><dbreport><connection><pool><driver>x</driver><url>{url}</url><user/><password/></pool></connection>\
+         {statements}</dbreport><respond/></inSequence></target></proxy>"
+    )
+}
+
+const CREATE: &str = "CREATE TABLE IF NOT EXISTS waiting (indexId INTEGER PRIMARY KEY AUTOINCREMENT, msg_id VARCHAR(200), message BLOB)";
+
+/// The store `waiting` in a new database, its URL, the proxy service `Orders` that fills it, and a processor that sends to `uri`.
+fn store(name: &str, uri: &str) -> (String, String) {
+    let database = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.db"));
     for suffix in ["", "-wal", "-shm", "-journal"] {
         let _ = std::fs::remove_file(format!("{}{suffix}", database.display()));
     }
     let url = format!("jdbc:sqlite:{}", database.display());
-    let create = "CREATE TABLE IF NOT EXISTS waiting (indexId INTEGER PRIMARY KEY AUTOINCREMENT, msg_id VARCHAR(200), message BLOB)";
-    let path = configuration(
-        "stores-kill",
-        &format!(
-            "<proxy name='Create'><target><inSequence><dbreport><connection><pool><driver>x</driver><url>{url}</url><user/><password/></pool></connection>\
-             <statement><sql>{create}</sql></statement></dbreport><respond/></inSequence></target></proxy>\
-             <proxy name='Orders'><target><inSequence><property name='FORCE_SC_ACCEPTED' value='true' scope='axis2'/><property name='OUT_ONLY' value='true'/>\
+    let artifacts = format!(
+        "<proxy name='Orders'><target><inSequence><property name='FORCE_SC_ACCEPTED' value='true' scope='axis2'/><property name='OUT_ONLY' value='true'/>\
              <store messageStore='waiting'/></inSequence></target></proxy>\
              <messageStore name='waiting' class='org.apache.synapse.message.store.impl.jdbc.JDBCMessageStore'>\
              <parameter name='store.jdbc.connection.url'>{url}</parameter><parameter name='store.jdbc.table'>waiting</parameter></messageStore>\
              <endpoint name='shop'><address uri='{uri}'/></endpoint>\
              <messageProcessor name='deliver' class='org.apache.synapse.message.processor.impl.forwarder.ScheduledMessageForwardingProcessor' \
-             messageStore='waiting' targetEndpoint='shop'><parameter name='interval'>1</parameter></messageProcessor>"
-        ),
+             messageStore='waiting' targetEndpoint='shop'><parameter name='interval'>1</parameter><parameter name='store.connection.retry.interval'>100</parameter></messageProcessor>"
     );
+    (url, artifacts)
+}
+
+#[test]
+fn what_was_accepted_is_delivered_although_the_bus_is_killed() {
+    let (uri, delivered) = backend();
+    let (url, artifacts) = store("stores-kill", &uri);
+    let path = configuration("stores-kill", &(statements("Create", &url, &[CREATE]) + &artifacts));
     let mut accepted = Vec::new();
     for kill in 0..5 {
         let bus = Process::run(&path, &[]);
@@ -84,4 +97,29 @@ fn what_was_accepted_is_delivered_although_the_bus_is_killed() {
     let again = delivered.lock().unwrap().values().filter(|&&times| times > 1).count();
     assert!(again <= 5, "one message is on its way when the bus is killed: {again} came again");
     drop(bus);
+}
+
+#[test]
+fn what_cannot_be_taken_out_is_delivered_once_and_said_once() {
+    let (uri, delivered) = backend();
+    let (url, artifacts) = store("stores-refuse", &uri);
+    let refuse = "CREATE TRIGGER refuse BEFORE DELETE ON waiting BEGIN SELECT RAISE(ABORT, 'not now'); END";
+    let artifacts = statements("Create", &url, &[CREATE, refuse])
+        + &statements("Allow", &url, &["DROP TRIGGER refuse"])
+        + &artifacts;
+    let bus = Process::run(&configuration("stores-refuse", &artifacts), &[]);
+    assert_eq!(ask(bus.http(), "POST", "/services/Create", b"<a/>").unwrap().0, 200, "{}", bus.stderr());
+    for order in ["one", "two"] {
+        let body = format!("<order>{order}</order>");
+        assert_eq!(ask(bus.http(), "POST", "/services/Orders", body.as_bytes()).unwrap().0, 202);
+    }
+    let said = |what: &str| bus.stderr().matches(what).count();
+    until("it is said", || said("the message is done and still in the store") > 0);
+    // Some attempts.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert_eq!(said("the message is done and still in the store"), 1, "{}", bus.stderr());
+    assert_eq!(ask(bus.http(), "POST", "/services/Allow", b"<a/>").unwrap().0, 200, "{}", bus.stderr());
+    until("the next one is delivered", || delivered.lock().unwrap().contains_key("two"));
+    assert!(delivered.lock().unwrap().values().all(|&times| times == 1), "{delivered:?}");
+    bus.says("the message that was done is out of the store", 1);
 }

@@ -1,11 +1,13 @@
 //! The redis connector: one operation for each command, over connections that are kept.
 //!
 //! Each message has a connection for itself until its reply, so that a blocking command (`blPop`) delays no other message. The
-//! protocol is that of the library, the connection that of the bus; nodes of a cluster are connected to by the library.
+//! protocol is that of the library, the connection that of the bus; of a cluster the library decides which node is asked.
 
 mod counted;
+mod node;
 
 use self::counted::{Count, CountedSocket, Stopped};
+use self::node::Node;
 use crate::connection::{self, Connections, Description, Fields};
 use crate::failure::{Body, Failure, Outcome, Reason};
 use crate::operation::operation;
@@ -254,8 +256,7 @@ enum Conversation {
         /// Bounds each reply.
         count: Count,
     },
-    /// The connections are the library's, which reads replies without a bound.
-    Cluster(ClusterConnection),
+    Cluster(ClusterConnection<Node>),
 }
 
 type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -445,7 +446,7 @@ impl Server {
     async fn open(&self, services: &Services) -> Result<Conversation, Failure> {
         let opening = async {
             match &self.kind {
-                Topology::Cluster => self.cluster().await,
+                Topology::Cluster => self.cluster(services).await,
                 Topology::Single => {
                     let (host, port) = self.nodes.first().cloned().unwrap_or_default();
                     self.single(&host, port, self.settings(), services).await
@@ -528,7 +529,8 @@ impl Server {
         Ok((text(0).to_owned(), port))
     }
 
-    async fn cluster(&self) -> Result<Conversation, Failure> {
+    async fn cluster(&self, services: &Services) -> Result<Conversation, Failure> {
+        node::connect_with(services);
         let scheme = if self.secure { "rediss" } else { "redis" };
         let nodes = self.nodes.iter().map(|(host, port)| format!("{scheme}://{host}:{port}/"));
         let mut builder = ClusterClientBuilder::new(nodes)
@@ -542,7 +544,8 @@ impl Server {
             builder = builder.password(password);
         }
         let client = builder.build().map_err(|why| self.failed(&why))?;
-        Ok(Conversation::Cluster(client.get_async_connection().await.map_err(|why| self.failed(&why))?))
+        let connecting = client.get_async_generic_connection().await;
+        Ok(Conversation::Cluster(connecting.map_err(|why| self.failed(&why))?))
     }
 }
 

@@ -6,6 +6,7 @@ mod support;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, sleep};
 use std::time::Duration;
@@ -360,40 +361,70 @@ fn answers_are_what_the_command_asks_for() {
     }
 }
 
-/// A server whose one reply has a gigabyte; how many bytes of it somebody took.
-fn gigabyte() -> (u16, thread::JoinHandle<usize>) {
+/// A server, and the one node of a cluster, whose reply to `GET` has a gigabyte; how many bytes of it somebody took.
+fn gigabyte() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let sent = thread::spawn(move || {
-        let mut stream = listener.accept().unwrap().0;
-        stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
-        let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
-        for line in lines {
-            // The words of a command, without their number and lengths.
-            match line.as_str() {
-                "GET" => break,
-                "PING" | "CLIENT" | "SELECT" => stream.write_all(b"+OK\r\n").unwrap(),
-                _ => {}
-            }
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&sent);
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let sent = Arc::clone(&counted);
+            thread::spawn(move || says_a_gigabyte(stream, port, &sent));
         }
-        stream.write_all(b"$1000000000\r\n").unwrap();
-        let (block, mut sent) = (vec![b'x'; 1 << 20], 0);
-        while stream.write_all(&block).is_ok() {
-            sent += block.len();
-        }
-        sent
     });
     (port, sent)
 }
 
+fn says_a_gigabyte(mut stream: TcpStream, port: u16, sent: &AtomicUsize) {
+    stream.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+    let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+    for line in lines {
+        // The words of a command, without their number and lengths.
+        let answered = match line.as_str() {
+            "GET" => break,
+            "PING" | "CLIENT" | "SELECT" | "READONLY" => stream.write_all(b"+OK\r\n"),
+            // All of them are here.
+            "SLOTS" => {
+                let slots = format!("*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:{port}\r\n");
+                stream.write_all(slots.as_bytes())
+            }
+            _ => Ok(()),
+        };
+        if answered.is_err() {
+            return;
+        }
+    }
+    let block = vec![b'x'; 1 << 20];
+    let mut written = stream.write_all(b"$1000000000\r\n");
+    while written.is_ok() {
+        written = stream.write_all(&block);
+        sent.fetch_add(block.len(), Relaxed);
+    }
+}
+
 #[test]
 fn a_reply_is_read_as_far_as_a_flow_may_hold() {
-    let (port, sent) = gigabyte();
-    let patient = "<redisTimeout>60000</redisTimeout>";
-    let end = main(&steps(port, patient, &operation("get redisKey=k"))).run(&[XML], "<a/>");
-    assert_eq!(end.fault().as_deref(), Some("0: REDIS:COMMAND_FAILED"));
-    let why = end.property("ERROR_DETAIL").unwrap_or_default();
-    assert!(why.contains("the reply has more than a flow may hold (67108864 bytes)"), "{why}");
-    let sent = sent.join().unwrap();
-    assert!(sent < 100 << 20, "{sent}");
+    for cluster in [false, true] {
+        let (port, sent) = gigabyte();
+        let mut more = "<redisTimeout>60000</redisTimeout>".to_owned();
+        if cluster {
+            more += &format!(
+                "<redisClusterEnabled>true</redisClusterEnabled><clusterNodes>127.0.0.1:{port}</clusterNodes>"
+            );
+        }
+        let end = main(&steps(port, &more, &operation("get redisKey=k"))).run(&[XML], "<a/>");
+        assert_eq!(
+            end.fault().as_deref(),
+            Some("0: REDIS:COMMAND_FAILED"),
+            "{:?}",
+            end.property("ERROR_DETAIL")
+        );
+        let why = end.property("ERROR_DETAIL").unwrap_or_default();
+        assert!(why.contains("has more than a flow may hold (67108864 bytes)"), "{why}");
+        // What the kernel had is counted as well.
+        sleep(Duration::from_millis(200));
+        let sent = sent.load(Relaxed);
+        assert!(sent < 100 << 20, "{sent}");
+    }
 }

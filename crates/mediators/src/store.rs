@@ -8,6 +8,7 @@ use flow::{
 use message::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
+use stores::StoreError;
 
 /// `<store messageStore="NAME" [sequence="SEQ"] [name="N"]/>`
 pub const DEFINITION: Definition = Definition {
@@ -75,7 +76,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     };
     let failovers = compiler.configuration.message_stores.iter().filter_map(|store| {
         let parameter = |name: &str| store.parameters.iter().find(|given| given.name == name)?.value.text();
-        let on = parameter("store.producer.guaranteed.delivery.enable")?.trim() == "true";
+        let on = parameter("store.producer.guaranteed.delivery.enable")?.trim().eq_ignore_ascii_case("true");
         let other = parameter("store.failover.message.store.name").filter(|_| on)?;
         Some((store.name.value.clone(), other.trim().to_owned()))
     });
@@ -136,10 +137,11 @@ impl Mediator for Store {
                         return Ok(Flow::Next);
                     }
                 }
+                let status = if matches!(error, StoreError::TooLarge { .. }) { 413 } else { 503 };
                 context.properties.set("HTTP_SC", Value::from("500"));
                 let message = format!("Failed to store message in the message store {}", store.name());
                 // Also where a fault sequence ends without an answer, nobody may be told that it was accepted.
-                return Err(Fault { status: 503, ..Fault::new(message) }.because(error.to_string()));
+                return Err(Fault { status, ..Fault::new(message) }.because(error.to_string()));
             }
             Ok(Flow::Next)
         }))
@@ -276,7 +278,7 @@ mod tests {
 
     #[test]
     fn another_store_takes_what_a_full_one_cannot() {
-        for (on, ends) in [("true", true), ("false", false)] {
+        for (on, ends) in [("true", true), ("True", true), ("false", false)] {
             let tested = tested(&format!(
                 "<store messageStore='s'/><!--top--><messageStore name='s'>\
                  <parameter name='store.producer.guaranteed.delivery.enable'>{on}</parameter>\

@@ -55,6 +55,12 @@ pub trait BodyStream: Send + Sync {
     /// on (a request body still being sent while its response is relayed) and notice that its peer is gone.
     fn drive(&mut self, _cx: &mut Context<'_>) {}
 
+    /// To be called while nobody takes the body yet: as [`drive`](BodyStream::drive), and it may receive a little of the body to
+    /// notice that its peer is gone.
+    fn watch(&mut self, cx: &mut Context<'_>) {
+        self.drive(cx);
+    }
+
     /// For those who know the concrete type.
     fn into_any(self: Box<Self>) -> Box<dyn Any + Send>;
 
@@ -186,6 +192,13 @@ impl Body {
     pub fn drive(&mut self, cx: &mut Context<'_>) {
         if let Body::Stream(stream) = self {
             stream.drive(cx);
+        }
+    }
+
+    /// See [`BodyStream::watch`].
+    pub fn watch(&mut self, cx: &mut Context<'_>) {
+        if let Body::Stream(stream) = self {
+            stream.watch(cx);
         }
     }
 

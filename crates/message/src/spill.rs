@@ -5,6 +5,7 @@
 //! process.
 
 use crate::body::{BodyError, BodyStream};
+use crate::payload::PayloadError;
 use std::any::Any;
 use std::fmt;
 use std::fs::File;
@@ -41,6 +42,14 @@ impl Spill {
         self.used.load(Ordering::Relaxed)
     }
 
+    /// Why a body cannot go to a file.
+    pub(crate) fn unusable(&self, why: &io::Error) -> PayloadError {
+        let directory = self.directory.display();
+        let message =
+            format!("the body is too large to be held, and a file in {directory} cannot be written: {why}");
+        PayloadError::NoRoom { message }
+    }
+
     /// An empty file.
     ///
     /// # Errors
@@ -72,22 +81,24 @@ impl Spilled {
     /// Adds bytes at the end.
     ///
     /// # Errors
-    /// `FileTooLarge` where a bound is reached; else the file cannot be written.
-    pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// `TooLarge`: the body is larger than one may be. `NoRoom`: others have the room, or the file cannot be written.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), PayloadError> {
         let added = bytes.len() as u64;
-        let bound = |message: String| Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
         if self.length + added > self.spill.most {
-            return bound(format!(
-                "the body is larger than the {} bytes that may go to a file",
-                self.spill.most
-            ));
+            let message =
+                format!("the body is larger than the {} bytes that may go to a file", self.spill.most);
+            return Err(PayloadError::TooLarge { message });
         }
         let before = self.spill.used.fetch_add(added, Ordering::Relaxed);
         self.length += added;
         if before + added > self.spill.total {
-            return bound(format!("the files of large bodies have their {} bytes already", self.spill.total));
+            let message = format!(
+                "the files of large bodies have their {} bytes (spill_total) already",
+                self.spill.total
+            );
+            return Err(PayloadError::NoRoom { message });
         }
-        self.file.write_all(bytes)
+        self.file.write_all(bytes).map_err(|why| self.spill.unusable(&why))
     }
 
     /// A reader from the beginning; each has a place of its own.
@@ -164,7 +175,7 @@ impl BodyStream for Reader {
 mod tests {
     use super::*;
     use crate::body::Body;
-    use crate::payload::{Payload, PayloadError, PayloadLimits, Reading};
+    use crate::payload::{Payload, PayloadLimits, Reading};
     use crate::{Format, Kind};
     use std::future::Future;
     use std::task::Waker;
@@ -280,26 +291,22 @@ mod tests {
 
     #[test]
     fn files_are_bounded() {
-        for (most, total, length, declared, breaks) in [
-            (4000, 1 << 20, 5000, true, false),
-            (4000, 1 << 20, 50_000, false, false),
-            (1 << 20, 4000, 5000, false, false),
-            (1 << 20, 1 << 20, 90_000, false, true),
+        for (most, total, length, declared, breaks, why) in [
+            (4000, 1 << 20, 5000, true, false, "TooLarge"),
+            (4000, 1 << 20, 50_000, false, false, "TooLarge"),
+            // One that may be so large, where others have the room.
+            (1 << 20, 4000, 5000, false, false, "NoRoom"),
+            (1 << 20, 1 << 20, 90_000, false, true, "Receiving"),
         ] {
             let (limits, spill) = limits(most, total);
             let error = now(arriving(length, declared, breaks).buffer(&limits)).unwrap_err();
-            let fits = if breaks {
-                matches!(error, PayloadError::Receiving(_))
-            } else {
-                matches!(error, PayloadError::TooLarge { .. })
-            };
-            assert!(fits && spill.used() == 0, "{error:?}");
+            assert!(format!("{error:?}").starts_with(why) && spill.used() == 0, "{error:?}");
         }
         let spill = Arc::new(Spill::new(PathBuf::from("/no/such/directory"), 1 << 20, 1 << 20));
         let limits = PayloadLimits { held: 1000, spill: Some(spill), ..PayloadLimits::default() };
         let error = now(arriving(5000, true, false).buffer(&limits)).unwrap_err();
         assert!(
-            matches!(error, PayloadError::TooLarge { ref message } if message.contains("no/such")),
+            matches!(error, PayloadError::NoRoom { ref message } if message.contains("no/such")),
             "{error:?}"
         );
     }

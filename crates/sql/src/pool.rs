@@ -193,6 +193,11 @@ impl Pool {
         self.source.target.dialect
     }
 
+    /// Most bytes of one value that can be read.
+    pub fn largest_value(&self) -> usize {
+        self.source.options.longest
+    }
+
     /// Whether statements are committed when they have run.
     pub fn autocommit(&self) -> bool {
         self.source.options.autocommit

@@ -69,6 +69,11 @@ pub enum StoreError {
         /// The bound, in words.
         bound: String,
     },
+    /// The message is larger than one may be that it can give back.
+    TooLarge {
+        /// Its size and the bound, in words.
+        reason: String,
+    },
     /// What is behind it cannot be reached.
     Unreachable {
         /// Why.
@@ -90,6 +95,9 @@ impl fmt::Display for StoreError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoreError::Full { bound } => write!(out, "the store is full: it holds {bound}"),
+            StoreError::TooLarge { reason } => {
+                write!(out, "the message is too large for the store: {reason}")
+            }
             StoreError::Unreachable { reason } => write!(out, "the store cannot be reached: {reason}"),
             StoreError::Refused { reason } => write!(out, "the store refuses: {reason}"),
             StoreError::Unreadable { reason } => write!(out, "the store cannot be read: {reason}"),

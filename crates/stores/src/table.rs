@@ -5,7 +5,7 @@
 
 use crate::{Message, Store, StoreError, StoreFuture, format};
 use sql::{Dialect, Lease, Parameter, Pool, Reason, Row, Statement, Value};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// See the module.
 pub struct Table {
@@ -15,6 +15,9 @@ pub struct Table {
     insert: Statement,
     next: Statement,
     delete: Statement,
+    delete_at: Statement,
+    /// The message that was read last, and its `indexId`: the table has no index by `msg_id`.
+    last: Mutex<Option<(String, i64)>>,
     count: Statement,
     clear: Statement,
 }
@@ -45,6 +48,8 @@ impl Table {
             insert: statement(format!("INSERT INTO {table} (msg_id, message) VALUES (?, ?)")),
             next: statement(next),
             delete: statement(format!("DELETE FROM {table} WHERE msg_id = ?")),
+            delete_at: statement(format!("DELETE FROM {table} WHERE indexId = ? AND msg_id = ?")),
+            last: Mutex::default(),
             count: statement(format!("SELECT COUNT(*) FROM {table}")),
             clear: statement(format!("DELETE FROM {table}")),
             pool,
@@ -102,13 +107,23 @@ impl Table {
             Value::Bytes(bytes) => format::decode(bytes),
             _ => Err("it is not a column of bytes".to_owned()),
         };
-        read.map(|message| Some(Arc::new(message))).map_err(|why| StoreError::Unreadable {
+        let number = match index {
+            Value::Integer(number) => Some(number),
+            _ => None,
+        };
+        let message = read.map_err(|why| StoreError::Unreadable {
             reason: format!(
                 "the message with indexId {} in {}: {why}",
                 index.text().unwrap_or_default(),
                 self.table
             ),
-        })
+        })?;
+        *self.last() = number.map(|number| (message.id.clone(), number));
+        Ok(Some(Arc::new(message)))
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<(String, i64)>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -138,8 +153,13 @@ impl Store for Table {
 
     fn store(&self, message: Message) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            let parameters =
-                [Parameter::Text(message.id.clone()), Parameter::Bytes(format::encode(&message))];
+            let (bytes, most) = (format::encode(&message), self.pool.largest_value());
+            if bytes.len() > most {
+                // It could not be read back, and all that is behind it would wait.
+                let reason = format!("it has {} bytes, and sql.value allows {most}", bytes.len());
+                return Err(StoreError::TooLarge { reason });
+            }
+            let parameters = [Parameter::Text(message.id.clone()), Parameter::Bytes(bytes)];
             self.run(&self.insert, &parameters).await.map(drop)
         })
     }
@@ -150,7 +170,12 @@ impl Store for Table {
 
     fn ack<'a>(&'a self, id: &'a str) -> StoreFuture<'a, bool> {
         Box::pin(async move {
-            let (_, deleted) = self.run(&self.delete, &[Parameter::Text(id.to_owned())]).await?;
+            let number = self.last().take().filter(|(last, _)| last == id).map(|(_, number)| number);
+            let id = Parameter::Text(id.to_owned());
+            let (_, deleted) = match number {
+                Some(number) => self.run(&self.delete_at, &[Parameter::BigInt(number), id]).await?,
+                None => self.run(&self.delete, &[id]).await?,
+            };
             Ok(deleted > 0)
         })
     }

@@ -93,7 +93,7 @@ impl Client {
         let pooled = poll_fn(|cx| Poll::Ready(self.pools.with_shard(|shard| take(shard, cx)))).await;
         let (mut incoming, mut reused) = match pooled {
             Some(incoming) => (incoming, true),
-            None => match Box::pin(self.connect(target, options, deadline)).await {
+            None => match watching(request.body, Box::pin(self.connect(target, options, deadline))).await {
                 Ok(connected) => connected,
                 Err(kind) => return fail(kind, true, true),
             },
@@ -333,6 +333,18 @@ impl Client {
     }
 }
 
+/// Waits for a connection, while the sender of the body may go away.
+pub(crate) async fn watching<T>(body: &mut Body, mut connecting: impl Future<Output = T> + Unpin) -> T {
+    poll_fn(|cx| {
+        let polled = Pin::new(&mut connecting).poll(cx);
+        if polled.is_pending() {
+            body.watch(cx);
+        }
+        polled
+    })
+    .await
+}
+
 /// A connection that was made.
 pub(crate) struct Reached {
     pub(crate) read: ReadHalf,
@@ -453,8 +465,9 @@ fn respond(
     let request_body = std::mem::take(body);
     let keep_alive = facts.keep_alive && options.keep_alive;
     match sending {
+        // What is with the kernel and has not reached a backend that refuses the request will hardly be read.
         Sending::Done => {
-            incoming.reusable = keep_alive;
+            incoming.reusable = keep_alive && ((200..300).contains(&head.status) || incoming.has_arrived());
             request_body.recycle();
         }
         // A backend that answers while it reads gets the rest, to the end, so that the connection can be used again. After

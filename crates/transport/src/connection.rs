@@ -482,7 +482,8 @@ impl Incoming {
     pub(crate) fn is_peer_gone(&mut self, cx: &mut Context<'_>) -> bool {
         while !self.ended && self.buffer.has_room(self.buffer_size) {
             match self.poll_fill(cx) {
-                Poll::Ready(Ok(0)) => return !self.half_close,
+                // Behind half a body nothing is waited for.
+                Poll::Ready(Ok(0)) => return !self.half_close || self.state != State::Done,
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(_)) => return true,
                 Poll::Pending => return false,
@@ -699,7 +700,14 @@ impl Incoming {
         if self.upload.is_some() {
             // An error will be found again when the body is read.
             let _ = self.poll_upload(cx);
-        } else if self.conn.client.is_none() && self.state == State::Done && self.is_peer_gone(cx) {
+        } else if self.state == State::Done {
+            self.watch(cx);
+        }
+    }
+
+    /// Looks whether the client is gone. Of a body that is still on its way this receives what fits into the buffer.
+    fn watch(&mut self, cx: &mut Context<'_>) {
+        if self.conn.client.is_none() && self.is_peer_gone(cx) {
             self.conn.gone.store(true, Relaxed);
             self.conn.wake();
         }
@@ -782,6 +790,12 @@ impl BodyStream for Travelling {
     fn drive(&mut self, cx: &mut Context<'_>) {
         if let Some(incoming) = &mut self.0 {
             incoming.drive(cx);
+        }
+    }
+
+    fn watch(&mut self, cx: &mut Context<'_>) {
+        if let Some(incoming) = &mut self.0 {
+            incoming.watch(cx);
         }
     }
 

@@ -5,12 +5,16 @@
 mod support;
 
 use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use busbar_transport::{Client, ClientLimits, Method, OutRequest, SendErrorKind, SendOptions, Target};
+use busbar_transport::{
+    Client, ClientLimits, ConnectionInfo, Handler, Method, OutRequest, Request, Response, SendErrorKind,
+    SendOptions, ServerLimits, Target,
+};
 use proptest::prelude::*;
 use support::*;
 
@@ -361,5 +365,112 @@ proptest! {
         prop_assert!(head.starts_with("HTTP/1.1 200"));
         prop_assert!(got == body);
         prop_assert_eq!(head.contains("chunked"), chunked);
+    }
+}
+
+/// An address where a connection is waited for without end: nobody accepts, and the queue of the kernel is full.
+fn accepts_nobody() -> (SocketAddr, Vec<TcpStream>, socket2::Socket) {
+    let listener = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    listener.listen(0).unwrap();
+    let addr = listener.local_addr().unwrap().as_socket().unwrap();
+    let fill = || TcpStream::connect_timeout(&addr, Duration::from_millis(200)).ok();
+    (addr, std::iter::from_fn(fill).take(10).collect(), listener)
+}
+
+/// Reports when the flow of a request ends, in whichever way.
+struct Ends {
+    relay: Relay,
+    ended: mpsc::Sender<()>,
+}
+
+struct Ended(mpsc::Sender<()>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.send(()).unwrap();
+    }
+}
+
+impl Handler for Ends {
+    async fn handle(&self, request: Request, info: &ConnectionInfo) -> Response {
+        let _ended = Ended(self.ended.clone());
+        self.relay.handle(request, info).await
+    }
+}
+
+#[test]
+fn a_client_that_leaves_while_the_bus_connects_is_noticed() {
+    let (addr, _queue, _listener) = accepts_nobody();
+    let relay = || {
+        let mut relay = Relay::to(addr);
+        relay.options.connect = Duration::from_secs(20);
+        relay
+    };
+    for (wire, half_close, leaves) in [
+        (request("hello"), false, true),
+        (request(""), false, true),
+        // The body is on its way; it is larger than the buffer.
+        ("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhe".to_owned(), false, true),
+        (
+            format!("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 90000\r\n\r\n{}", "x".repeat(9_000)),
+            true,
+            true,
+        ),
+        ("POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe".to_owned(), false, true),
+        (
+            "POST /x HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n".to_owned(),
+            false,
+            true,
+        ),
+        // Who may close its sending side still waits.
+        (request("hello"), true, false),
+    ] {
+        let (ended, ends) = mpsc::channel();
+        let limits = ServerLimits { half_close, ..ServerLimits::default() };
+        let bus = start_with(Ends { relay: relay(), ended }, limits);
+        let mut client = connect(bus.addr);
+        client.write_all(wire.as_bytes()).unwrap();
+        let patience = Duration::from_millis(400);
+        assert!(ends.recv_timeout(patience).is_err(), "it connects: {wire:.80}");
+        client.shutdown(std::net::Shutdown::Write).unwrap();
+        let wait = if leaves { Duration::from_secs(5) } else { patience };
+        assert_eq!(ends.recv_timeout(wait).is_ok(), leaves, "{wire:.80}");
+    }
+}
+
+#[test]
+fn a_backend_that_refuses_what_it_has_not_received_gets_no_more_on_that_connection() {
+    let listener = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    // Connections have it, too: little of a request is received that is not read.
+    listener.set_recv_buffer_size(4096).unwrap();
+    listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    listener.listen(8).unwrap();
+    let listener = TcpListener::from(listener);
+    let addr = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let mut kept = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            while let Some(head) = read_head(&mut stream) {
+                if head.contains("/refused") {
+                    stream.write_all(b"HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\nno").unwrap();
+                    break;
+                }
+                stream.write_all(OK).unwrap();
+            }
+            kept.push(stream);
+        }
+    });
+    let relay = start(Relay::to(addr));
+    let mut client = connect(relay.addr);
+    for size in [20_000, 40_000, 60_000] {
+        let body = "x".repeat(size);
+        let head = format!("POST /refused HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n");
+        client.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        assert!(read_response(&mut client).0.starts_with("HTTP/1.1 413"), "{size}");
+        // It would wait behind the request that nobody reads.
+        client.write_all(b"GET /next HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        assert!(read_response(&mut client).0.starts_with("HTTP/1.1 200"), "{size}");
     }
 }

@@ -32,6 +32,16 @@ pub(super) enum Stopped {
     Short(message::memory::Shortage),
 }
 
+impl Stopped {
+    /// Why, for an error.
+    pub(super) fn text(self) -> String {
+        match self {
+            Stopped::Large(most) => format!("it has more than a flow may hold ({most} bytes)"),
+            Stopped::Short(shortage) => shortage.to_string(),
+        }
+    }
+}
+
 impl Count {
     /// Another reply begins, of `most` bytes.
     pub(super) fn begin(&self, most: usize) {

@@ -41,9 +41,16 @@ struct Work {
 #[derive(Default)]
 struct Dealings {
     /// The message that is done, which the store could not take out yet: it is not to be worked on again.
-    done: Option<String>,
+    done: Option<Done>,
     /// Attempts to use the store that failed, one after the other, and why the last one did.
     failed: Option<(u32, String)>,
+}
+
+/// See [`Dealings::done`].
+struct Done {
+    message: String,
+    /// Why the store could not take it out the last time.
+    why: String,
 }
 
 /// How long a processor waits for its next turn.
@@ -275,7 +282,7 @@ impl Work {
                 );
             }
             let Some(message) = message else { return Err(Pause::Turn) };
-            if lock(&self.dealings).done.as_ref() != Some(&message.id) {
+            if lock(&self.dealings).done.as_ref().is_none_or(|done| done.message != message.id) {
                 return Ok(message);
             }
             if !self.ack(&message).await {
@@ -292,19 +299,34 @@ impl Work {
     /// Takes a message that is done out of the store; whether the store could do that. If not, the message is remembered, and not worked on
     /// again.
     async fn ack(&self, message: &Message) -> bool {
-        lock(&self.dealings).done = Some(message.id.clone());
+        let before = lock(&self.dealings).done.take().filter(|done| done.message == message.id);
+        let set = |why: String| lock(&self.dealings).done = Some(Done { message: message.id.clone(), why });
+        // Before the wait, which a stop may end.
+        set(before.as_ref().map(|done| done.why.clone()).unwrap_or_default());
         match self.processor.store.ack(&message.id).await {
             Ok(_) => {
                 lock(&self.dealings).done = None;
+                if before.is_some() {
+                    tracing::info!(
+                        processor = self.processor.name,
+                        message_id = message.id,
+                        "the message that was done is out of the store"
+                    );
+                }
                 true
             }
             Err(error) => {
-                tracing::error!(
-                    processor = self.processor.name,
-                    message_id = message.id,
-                    place = self.place(),
-                    "the message is done and still in the store, which is tried again: {error}"
-                );
+                let why = error.to_string();
+                // Each attempt that fails alike would say the same.
+                if before.is_none_or(|done| done.why != why) {
+                    tracing::error!(
+                        processor = self.processor.name,
+                        message_id = message.id,
+                        place = self.place(),
+                        "the message is done and still in the store, which is tried again: {why}"
+                    );
+                }
+                set(why);
                 false
             }
         }

@@ -187,7 +187,7 @@ impl From<PayloadError> for Fault {
         let status = match &error {
             PayloadError::TooLarge { .. } => 413,
             PayloadError::Receiving(_) => 400,
-            PayloadError::Shortage(_) => 503,
+            PayloadError::Shortage(_) | PayloadError::NoRoom { .. } => 503,
             _ => 500,
         };
         let number = match &error {

@@ -52,8 +52,8 @@ pub(crate) struct Progress {
     pub(crate) schedule: Option<Schedule>,
     /// It is not active.
     pub(crate) off: bool,
-    /// A run was asked for, at once.
-    pub(crate) asked: bool,
+    /// How many runs were asked for, at once, that have not begun.
+    pub(crate) asked: u32,
     pub(crate) running: usize,
     /// The run before had not ended when the last one was due.
     pub(crate) behind: bool,
@@ -105,14 +105,15 @@ impl Task {
         self.agenda.0.notify_one();
     }
 
-    /// Has it run once now, whatever its trigger says, also while it is off. `false`: its run before goes on, and its runs do not
-    /// overlap.
+    /// Has it run once now, whatever its trigger says, also while it is off. `false`: its run before goes on or is about to begin,
+    /// and its runs do not overlap.
     pub fn run_now(&self) -> bool {
         let mut progress = lock(&self.state.0);
-        if progress.running > 0 && !self.overlap {
+        if !self.overlap && (progress.running > 0 || progress.asked > 0) {
             return false;
         }
-        progress.asked = true;
+        // Each of them has its run: whoever asks is told so.
+        progress.asked = progress.asked.saturating_add(1);
         drop(progress);
         self.agenda.0.notify_one();
         true

@@ -170,8 +170,10 @@ impl Progress {
             self.schedule = Some(Schedule::new(task.trigger.clone(), now));
         }
         let busy = self.running > 0 && !task.overlap;
-        if std::mem::take(&mut self.asked) {
-            return if busy { Turn::PassOver { missed: 0 } } else { Turn::Run { missed: 0 } };
+        // One that was asked for just before another one began has its turn when that has ended.
+        if self.asked > 0 && !busy {
+            self.asked -= 1;
+            return Turn::Run { missed: 0 };
         }
         let Some(schedule) = &mut self.schedule else { return Turn::Wait(None) };
         if !on {
@@ -196,6 +198,9 @@ impl Drop for Running {
         let mut progress = lock(&self.task.state.0);
         progress.running = progress.running.saturating_sub(1);
         progress.behind &= progress.running > 0;
+        if progress.asked > 0 {
+            self.task.agenda.0.notify_one();
+        }
     }
 }
 

@@ -240,6 +240,10 @@ fn a_run_does_not_overlap_unless_asked() {
         assert_eq!((status.runs, status.passed_over, status.running), (2, 2, 1));
         assert_eq!(world.status("Both").running, 2);
         assert!(!world.task("Alone").run_now(), "its run before goes on");
+        // Each one that is asked for takes place.
+        assert!(world.task("Both").run_now() && world.task("Both").run_now());
+        pass(0).await;
+        assert_eq!(of("Both")[4..], ["7 Both", "7 Both"]);
         // What was passed over does not count.
         pass(30).await;
         assert_eq!(of("Alone"), ["0 Alone", "6 Alone", "12 Alone"]);
@@ -302,6 +306,7 @@ fn a_reload_keeps_what_has_not_changed() {
         assert_eq!(world.runs().len(), 4);
         assert!(!world.status("T").active);
         assert!(world.task("T").run_now());
+        assert!(!world.task("T").run_now(), "one is about to begin");
         pass(6).await;
         assert_eq!(world.runs()[4..], ["50 T"]);
         // What was due meanwhile is not made up for, and the grid stays.

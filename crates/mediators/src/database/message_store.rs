@@ -1,7 +1,7 @@
 //! `JDBCMessageStore`: a message store in a table.
 
 use super::data_source::{here, pool_at, pool_named};
-use config::{Key, MessageStore, ParameterValue};
+use config::{Key, MessageStore, ParameterValue, ProcessorKind, StoreKind};
 use flow::Compiler;
 use std::sync::Arc;
 use stores::{Absent, Store, Table};
@@ -57,7 +57,40 @@ pub fn message_store(store: &MessageStore, compiler: &mut Compiler<'_>) -> Optio
         compiler.error("bad-value", message, place, label);
         return None;
     };
+    check_shared(store, compiler);
     Some(Arc::new(made))
+}
+
+/// Warns of another store in the same table, where processors of both send what is in it: each would send each message.
+fn check_shared(store: &MessageStore, compiler: &mut Compiler<'_>) {
+    let configuration = compiler.configuration;
+    let is_sent = |store: &MessageStore| {
+        configuration.message_processors.iter().any(|processor| {
+            processor.kind != ProcessorKind::Sampling && processor.message_store.value == store.name.value
+        })
+    };
+    let table = |store: &MessageStore| {
+        let value = |name: &str| text(store, name).map(|key| key.value);
+        let database = value("store.jdbc.dsName").or_else(|| value("store.jdbc.connection.url"));
+        (database, value("store.jdbc.table").unwrap_or_else(|| Table::DEFAULT.to_owned()))
+    };
+    let mut before =
+        configuration.message_stores.iter().take_while(|other| other.name.value != store.name.value);
+    let shared = before.find(|other| {
+        other.kind == StoreKind::Jdbc && table(other) == table(store) && is_sent(other) && is_sent(store)
+    });
+    if let Some(other) = shared {
+        let (one, two) = (&other.name.value, &store.name.value);
+        let message = format!(
+            "the message stores `{one}` and `{two}` are the same table, and processors of both send what is in it"
+        );
+        compiler.warning(
+            "conflict",
+            message,
+            store.name.span,
+            "each message may be sent twice: let one processor send them",
+        );
+    }
 }
 
 /// The text of a parameter; blank counts as absent.
@@ -198,6 +231,56 @@ mod tests {
             assert_eq!(store.size().await, Ok(1));
             assert_eq!(store.clear().await, Ok(1));
         });
+    }
+
+    #[test]
+    fn what_could_not_be_read_back_is_not_taken() {
+        let tested = tested(&database("large"), "");
+        wait(async { change(&pool(&tested), TABLE, &[]).await });
+        let large = format!("<a>{}</a>", "x".repeat(33 << 20));
+        assert_eq!(tested.ask("POST", "/x", &[XML], &large).status, 413);
+        assert_eq!(tested.ask("POST", "/x", &[XML], "<a/>").status, 202);
+        assert_eq!(wait(store(&tested).size()), Ok(1));
+    }
+
+    #[test]
+    fn two_stores_in_one_table_are_warned_of() {
+        let given = database("shared");
+        let processor = |name: &str, class: &str, store: &str| {
+            format!(
+                "<messageProcessor name='{name}' class='a.{class}' messageStore='{store}' targetEndpoint='e'>\
+                 <parameter name='sequence'>q</parameter></messageProcessor>"
+            )
+        };
+        let other = |table: &str| {
+            format!(
+                "<messageStore name='t' class='{CLASS}'>{}{}</messageStore><endpoint name='e'><address uri='http://127.0.0.1:1/'/></endpoint><sequence name='q'/>",
+                parameters(&given),
+                parameters(table)
+            )
+        };
+        const FORWARDING: &str = "MessageForwardingProcessor";
+        for (more, warned) in [
+            (other("") + &processor("p", FORWARDING, "s") + &processor("q", FORWARDING, "t"), true),
+            (
+                other("store.jdbc.table=jdbc_message_store")
+                    + &processor("p", FORWARDING, "s")
+                    + &processor("q", FORWARDING, "t"),
+                true,
+            ),
+            (
+                other("store.jdbc.table=another")
+                    + &processor("p", FORWARDING, "s")
+                    + &processor("q", FORWARDING, "t"),
+                false,
+            ),
+            (other("") + &processor("p", FORWARDING, "s"), false),
+            (other("") + &processor("p", "SamplingProcessor", "s") + &processor("q", FORWARDING, "t"), false),
+        ] {
+            let tested = tested(&given, &more);
+            let is_warned = tested.reports("conflict: the message stores `s` and `t` are the same table");
+            assert_eq!(is_warned, warned, "{more}: {:?}", tested.found);
+        }
     }
 
     #[test]

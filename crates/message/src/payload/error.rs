@@ -19,6 +19,11 @@ pub enum PayloadError {
     },
     /// Messages of this process hold as much together as they may: 503 to the client.
     Shortage(Shortage),
+    /// A body that is too large for memory cannot go to a file now, for a reason that is not its sender's: 503 to the client.
+    NoRoom {
+        /// Why, and which directory.
+        message: String,
+    },
     /// The peer did not deliver the body.
     Receiving(BodyError),
     /// The charset of the message lacks a character that has no other form.
@@ -35,6 +40,7 @@ impl fmt::Display for PayloadError {
         match self {
             PayloadError::Malformed { message }
             | PayloadError::TooLarge { message }
+            | PayloadError::NoRoom { message }
             | PayloadError::Unwritable { message } => out.write_str(message),
             PayloadError::Shortage(why) => why.fmt(out),
             PayloadError::Receiving(error) => write!(out, "the body did not arrive: {error}"),

@@ -9,7 +9,7 @@ impl Payload {
     /// Receives the whole body.
     ///
     /// # Errors
-    /// The body is larger than `limits.held`, or the peer does not deliver it.
+    /// The body is larger than `limits.held`, a file for it cannot be written, or the peer does not deliver it.
     pub async fn buffer(&mut self, limits: &PayloadLimits) -> Result<(), PayloadError> {
         let Raw::Stream(stream) = &mut self.raw else { return Ok(()) };
         let mut held = Held::default();
@@ -45,25 +45,16 @@ impl Payload {
     /// Receives the whole body into a file.
     async fn spill(&mut self, spill: &Arc<Spill>) -> Result<(), PayloadError> {
         let Raw::Stream(stream) = &mut self.raw else { return Ok(()) };
-        let large = |why: std::io::Error| match why.kind() {
-            std::io::ErrorKind::FileTooLarge => PayloadError::TooLarge { message: why.to_string() },
-            _ => PayloadError::TooLarge {
-                message: format!(
-                    "the body is too large to be held, and a file in {} cannot be written: {why}",
-                    spill.directory.display()
-                ),
-            },
-        };
         if let Some(length) = stream.exact_len().filter(|&length| length > spill.most) {
             let message =
                 format!("the body of {length} bytes is larger than the {} that may go to a file", spill.most);
             return Err(PayloadError::TooLarge { message });
         }
-        let mut spilled = spill.begin().map_err(large)?;
+        let mut spilled = spill.begin().map_err(|why| spill.unusable(&why))?;
         let result = loop {
             let arrived = stream.buffered();
             if let Err(why) = spilled.push(arrived) {
-                break Err(large(why));
+                break Err(why);
             }
             let count = arrived.len();
             stream.consume(count);

@@ -21,7 +21,7 @@ use message::{Body, Method};
 use super::body::{Receiving, Sending, Upload, io_of};
 use super::duplex::{Duplex, Traffic};
 use super::heads;
-use crate::client::{Client, OutRequest, Reached, is_close, shortage};
+use crate::client::{Client, OutRequest, Reached, is_close, shortage, watching};
 use crate::clock;
 use crate::connection::{ENDLESS, MOST_INTERIM, lock};
 use crate::descriptors::Descriptor;
@@ -274,7 +274,8 @@ impl Client {
         let was_empty = body.is_empty();
         let mut again = 0;
         loop {
-            let (session, in_use) = match self.session(target, options, deadline).await {
+            let connected = watching(body, Box::pin(self.session(target, options, deadline))).await;
+            let (session, in_use) = match connected {
                 Ok(Spoken::Http2(session, in_use)) => (session, in_use),
                 Ok(Spoken::Http1) => {
                     let request = OutRequest { method, target: path, headers, host, body };
