@@ -57,7 +57,7 @@ pub(crate) fn answer_by_name<'a>(
 ) -> Option<Response> {
     let (path, query) = inbound.target.split_once('?')?;
     let name = path.strip_prefix('/')?;
-    let api = apis.find(|api| api.name == name)?;
+    let api = apis.find(|api| api.qualified_name() == name)?;
     answer(api, &format!("/?{query}"), inbound)
 }
 
