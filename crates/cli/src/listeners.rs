@@ -4,7 +4,8 @@
 //! known as faulty by then; their clients wait until it is. Those that nobody has any more end when the requests that they took have ended.
 
 use crate::settings::{Settings, set};
-use diagnostics::Diagnostic;
+use config::{Configuration, Scheme};
+use diagnostics::{Diagnostic, Severity};
 use flow::inbound::{Through, Tls};
 use flow::{Bus, Plan, lock};
 use std::collections::HashMap;
@@ -226,6 +227,47 @@ pub fn unusable_certificates(plan: &Plan) -> Vec<Diagnostic> {
         }
     });
     found.collect()
+}
+
+/// What is offered on https only, though nothing listens on https: a finding for each proxy service and resource.
+///
+/// `is_certain`: it is known that nothing will; else it depends on how the bus is started, and is a note.
+pub fn only_on_https(configuration: &Configuration, is_certain: bool) -> Vec<Diagnostic> {
+    let listens = |protocol: &str| ["https", "wss", "httpswss"].contains(&protocol);
+    if configuration
+        .inbound_endpoints
+        .iter()
+        .any(|endpoint| endpoint.protocol.as_ref().is_some_and(|p| listens(&p.value)))
+    {
+        return Vec::new();
+    }
+    let severity = if is_certain { Severity::Warning } else { Severity::Note };
+    let finding = |what: &str, place| {
+        Diagnostic::new("https-is-off", severity, format!("no request reaches {what}: https is off"))
+            .at(place, "offered on https only")
+            .help("name a certificate under [tls] in busbar.toml, or start the bus with --https ADDRESS")
+    };
+    let others = ["http", "ws", "local", "vfs"];
+    let proxies = configuration.proxies.iter().filter(|proxy| {
+        proxy.transports.contains("https") && !others.iter().any(|other| proxy.transports.contains(other))
+    });
+    let mut found: Vec<Diagnostic> = proxies
+        .map(|proxy| finding(&format!("the proxy service `{}`", proxy.name.value), proxy.name.span))
+        .collect();
+    for api in configuration.apis.iter() {
+        if api.transports == [Scheme::Https] {
+            found.push(finding(&format!("the API `{}`", api.name.value), api.name.span));
+            continue;
+        }
+        let secured = api.resources.iter().filter(|resource| resource.protocol == Some(Scheme::Https));
+        found.extend(secured.map(|resource| {
+            finding(
+                &format!("a resource of the API `{}`", api.name.value),
+                resource.span.part(0, "<resource".len()),
+            )
+        }));
+    }
+    found
 }
 
 /// Logs that clients refuse the certificate of a listener, or will soon. That of the bus is reported where it is read for the https listener.

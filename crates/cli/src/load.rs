@@ -17,7 +17,7 @@ pub struct Loaded {
     pub artifacts: usize,
     /// What the next reload falls back on.
     pub good: LastGood,
-    /// Artifacts that are not read: what each is, and its path.
+    /// Artifacts that are not read: why, and the path of each.
     pub not_read: Vec<(&'static str, PathBuf)>,
     /// Artifacts that are left out for their frame, and whose flows can be read.
     pub flawed: Flawed,

@@ -392,7 +392,10 @@ pub fn read(
 ) -> Result<Loaded, String> {
     let path = start.path.display();
     let fetch = start.settings.deploy.fetch.unwrap_or(true).then(|| crate::remote::fetch(&services.tls));
-    let loaded = load(&start.path, services, fetch, last);
+    let mut loaded = load(&start.path, services, fetch, last);
+    if start.addresses.https.is_none() && start.settings.tls.certificate.is_none() {
+        loaded.found.extend(crate::listeners::only_on_https(loaded.good.configuration(), true));
+    }
     loaded.log(|diagnostic| diagnostic.severity >= Severity::Warning);
     let errors = loaded.found.errors();
     if start.strict && errors > 0 {

@@ -552,3 +552,28 @@ fn what_has_no_effect_or_faults_is_not_silent() {
         assert!(human.contains(wanted), "{artifacts}: {wanted}: {human}");
     }
 }
+
+/// A certificate or `--https` decides whether a service that is on https only is there at all.
+#[test]
+fn what_is_on_https_only_is_told_where_https_is_off() {
+    let flow = "<inSequence><respond/></inSequence>";
+    let artifacts = format!(
+        "<proxy name='P' transports='https'><target>{flow}</target></proxy><proxy name='Both' transports='http https'><target>{flow}</target></proxy>
+        <api name='A' context='/a' transports='https'><resource methods='GET'>{flow}</resource></api>
+        <api name='B' context='/b'><resource methods='GET' protocol='https' uri-template='/x'>{flow}</resource><resource methods='GET' uri-template='/y'>{flow}</resource></api>"
+    );
+    let path = configuration("check-https-only", &artifacts);
+    let shown = String::from_utf8(check(&path, &["--strict"]).stdout).expect("UTF-8");
+    for wanted in ["the proxy service `P`", "the API `A`", "a resource of the API `B`"] {
+        let line = format!("note[https-is-off]: no request reaches {wanted}: https is off");
+        assert_eq!(shown.matches(&line).count(), 1, "{line}: {shown}");
+    }
+    assert!(shown.contains("3 notes"), "{shown}");
+    let port = "<parameters><parameter name='inbound.http.port'>8243</parameter></parameters>";
+    let inbound = format!(
+        "<sequence name='s'/><inboundEndpoint name='I' protocol='https' sequence='s' onError='s'>{port}</inboundEndpoint>"
+    );
+    let path = configuration("check-https-inbound", &(artifacts + &inbound));
+    let shown = String::from_utf8(check(&path, &[]).stdout).expect("UTF-8");
+    assert!(!shown.contains("https-is-off"), "{shown}");
+}

@@ -136,6 +136,28 @@ fn a_migration_is_reported() {
 }
 
 #[test]
+fn an_artifact_in_the_directory_of_another_kind_is_told() {
+    let root = project(
+        "other-kind",
+        &[
+            ("pom.xml", "<project/>".to_owned()),
+            (
+                "src/main/wso2mi/artifacts/sequences/S.xml",
+                format!("<sequence {NS} name='S'><drop/></sequence>"),
+            ),
+            ("src/main/wso2mi/artifacts/templates/E.xml", format!("<localEntry {NS} key='E'>x</localEntry>")),
+            ("uses/B.xml", format!("<sequence {NS} name='B'><drop/></sequence>")),
+        ],
+    );
+    let path = root.to_str().expect("UTF-8");
+    for verb in ["check", "migrate"] {
+        let shown = String::from_utf8(busbar(&[verb, path]).stdout).expect("UTF-8");
+        assert!(shown.contains("its directory is that of another kind of artifact"), "{shown}");
+        assert!(shown.contains("only those in a directory of artifacts are read"), "{shown}");
+    }
+}
+
+#[test]
 fn what_has_no_effect_is_said() {
     let steps = [
         ("<log xmlns=''><property name='a' value='b'/></log>", "no namespace"),

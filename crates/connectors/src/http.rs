@@ -187,7 +187,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         Some(Parameter::Literal(text)) => Some(text.trim().to_owned()),
         _ => None,
     };
-    check_headers(literal("headers"), element, compiler);
+    check_headers(literal("headers"), literal("requestBodyType"), element, compiler);
     check_body(&parameters, element, compiler);
     parameters.check_truths(TRUTHS, element, compiler);
     parameters.check_numbers(&["httpSc"], element, compiler);
@@ -213,12 +213,36 @@ fn check_body(parameters: &Parameters, element: &Element, compiler: &mut Compile
     }
 }
 
-/// Reports headers that are not a list of pairs.
-fn check_headers(text: Option<String>, element: &Element, compiler: &mut Compiler<'_>) {
+/// Reports headers that are not a list of pairs, and a content type that the type of the body takes the place of.
+fn check_headers(
+    text: Option<String>,
+    body_type: Option<String>,
+    element: &Element,
+    compiler: &mut Compiler<'_>,
+) {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return };
     let place = crate::parameter::place_of(element, "headers");
     match read_pairs(&text) {
-        Ok((_, None)) => {}
+        Ok((pairs, None)) => {
+            let sent = match body_type.as_deref() {
+                Some("JSON") => JSON_TYPE,
+                Some("XML") => XML_TYPE,
+                Some("TEXT") => TEXT_TYPE,
+                _ => return,
+            };
+            let given = pairs.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+            let media_type =
+                |value: &str| value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+            if given.is_none_or(|(_, value)| value.contains("${") || media_type(value) == sent) {
+                return;
+            }
+            let message = format!("the header `Content-Type` has no effect: the body is sent as {sent}");
+            let label = match sent {
+                XML_TYPE => "`messageType` of scope axis2 decides, if it is text/xml or application/soap+xml",
+                _ => "`requestBodyType` decides",
+            };
+            compiler.warning("no-effect", message, place, label);
+        }
         Ok((_, Some(other))) => {
             let message = format!("`{other}` in `headers` is not a header: it is left out");
             compiler.warning(
@@ -468,6 +492,11 @@ fn behind(base: &str, path: &str) -> String {
     }
 }
 
+/// The media types that `requestBodyType` stands for.
+const JSON_TYPE: &str = "application/json";
+const XML_TYPE: &str = "application/xml";
+const TEXT_TYPE: &str = "text/plain";
+
 /// The body of a request that has one.
 enum Body {
     Json(String),
@@ -515,12 +544,12 @@ fn set_body(body: Body, context: &mut Context) -> Result<(), Fault> {
     let wanted = match body {
         Body::Json(text) => {
             context.payload.set_json(&text)?;
-            "application/json"
+            JSON_TYPE
         }
         Body::Text(text) => {
             let reading = Reading::of(Some("text/plain"), None, context.is_rest());
             context.payload.set_bytes(text, reading);
-            "text/plain"
+            TEXT_TYPE
         }
         Body::Xml(envelope) => {
             context.payload.set_envelope(*envelope);
@@ -528,7 +557,7 @@ fn set_body(body: Body, context: &mut Context) -> Result<(), Fault> {
             if matches!(message_type.as_str(), "application/xml" | "text/xml" | "application/soap+xml") {
                 return Ok(());
             }
-            "application/xml"
+            XML_TYPE
         }
     };
     context.set_axis2("messageType", Value::from(wanted));

@@ -398,6 +398,20 @@ fn what_is_misspelt_is_said() {
     assert_eq!(tested.found.len(), 1, "{:?}", tested.found);
     let tested = main(r#"<http.get configKey='conn'><headers>["a","b"]</headers></http.get>"#);
     assert!(tested.reports("in `headers` is not a header: it is left out"), "{:?}", tested.found);
+    // As in WSO2, the type of the body takes the place of such a header.
+    for (kind, given, sent) in [
+        ("XML", "text/xml; charset=UTF-8", "application/xml"),
+        ("JSON", "text/plain", "application/json"),
+        ("TEXT", "text/csv", "text/plain"),
+        ("JSON", "application/json; charset=UTF-8", ""),
+        ("XML", "${vars.type}", ""),
+    ] {
+        let tested = main(&format!(
+            r#"<http.post configKey='conn'><headers>[["content-type","{given}"]]</headers><requestBodyType>{kind}</requestBodyType></http.post>"#
+        ));
+        let wanted = format!("the header `Content-Type` has no effect: the body is sent as {sent}");
+        assert_eq!(tested.reports(&wanted), !sent.is_empty(), "{kind} {given}: {:?}", tested.found);
+    }
 }
 
 #[test]

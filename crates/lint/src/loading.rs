@@ -60,6 +60,7 @@ pub const LOADING: &[Loading] = &[
     rule("expression-in-address", "the address of an endpoint has an expression in it, which is not evaluated"),
     rule("expression-in-template", "a `${…}` in a URI template is not closed"),
     rule("faulty-archive", "an archive is left out because of an artifact in it"),
+    rule("https-is-off", "a proxy service, an API or a resource is offered on https only, and nothing listens on https"),
     rule("ignored-attribute", "an attribute has no effect"),
     rule("ignored-element", "an element has no effect at its place"),
     rule("ignored-parameter", "a parameter has no effect"),

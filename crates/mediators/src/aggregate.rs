@@ -38,7 +38,7 @@ selects something are parts of one aggregate, and those for which it is false pa
 
 An aggregate is complete when as many parts have arrived as the split made, or `max` or `min` of them, or when the `timeout` is over and at
 least one part has arrived. A part that does not complete it ends here; no later step runs for it. If no more parts can come
-because the others were dropped, the aggregate goes on with those that have arrived. If one of them failed, what has arrived would pass for the whole: without a `timeout` the
+because the others were dropped, the aggregate goes on with those that have arrived, with a line in the log if it has no `timeout`. If one of them failed, what has arrived would pass for the whole: without a `timeout` the
 aggregate faults then, with the handlers of its first part.
 
 The message that goes on is the first part, with its headers and properties. Its body gets what `expression` selects in each part, in the
@@ -305,10 +305,15 @@ impl Mediator for Aggregate {
                     && let Some(exchange) = &exchange
                 {
                     let core = Arc::clone(core);
-                    let complete = move |first, parts| -> Pin<Box<dyn Future<Output = ()> + Send>> {
+                    let complete = move |first: Box<Context>,
+                                         parts: Result<Rest, _>|
+                          -> Pin<Box<dyn Future<Output = ()> + Send>> {
                         Box::pin(async move {
                             match parts {
-                                Ok(rest) => core.with_what_came(first, rest).await,
+                                Ok(rest) => {
+                                    core.warn_of_missing(&first, rest.others.len() + 1, expected);
+                                    core.with_what_came(first, rest).await;
+                                }
                                 Err(fault) => flow::resume(first, Err(fault)).await,
                             }
                         })
@@ -375,6 +380,17 @@ impl Core {
             }
         }
         self.then(context)
+    }
+
+    /// Says that the parts of a split are not all here, although nothing gives them a time.
+    fn warn_of_missing(&self, first: &Context, came: usize, expected: Option<usize>) {
+        if let (None, Some(expected)) = (self.timeout, expected.filter(|expected| came < *expected)) {
+            tracing::warn!(
+                message_id = %first.message_id(),
+                place = first.plan().place(first.location()),
+                "`aggregate` goes on with {came} of {expected} parts: the flows of the others ended without reaching it"
+            );
+        }
     }
 
     /// Completes the aggregate with what has arrived: its time is over, or nothing more can come.
@@ -790,8 +806,13 @@ mod tests {
             )
         };
         let body = "<a><i>yes</i><i>no</i></a>";
-        assert_eq!(ask(&text("<completeCondition timeout='1'/>"), XML, body).body, "<i>yes</i>");
-        assert_eq!(ask(&text(""), XML, body).body, "<i>yes</i>");
+        for (condition, says) in [("<completeCondition timeout='1'/>", false), ("", true)] {
+            let (lines, answer) =
+                testing::logged("busbar_mediators::aggregate", || ask(&text(condition), XML, body));
+            assert_eq!(answer.body, "<i>yes</i>");
+            let told = lines.iter().any(|line| line.contains("goes on with 1 of 2 parts"));
+            assert_eq!(told, says, "{condition}: {lines:?}");
+        }
     }
 
     /// Without the part that failed, the others would pass for all: only who sets a time expects that.

@@ -12,7 +12,7 @@ use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
     Mediator, Need, Page, Settings, Values,
 };
-use message::jsonpath::{Dialect, JsonPath};
+use message::jsonpath::JsonPath;
 use message::{Value, XmlValue};
 use std::sync::Arc;
 
@@ -219,14 +219,9 @@ fn source(kind: &str, action: Action, from: &Element, compiler: &mut Compiler<'_
                     text.strip_prefix("json-eval(").and_then(|rest| rest.strip_suffix(')')).unwrap_or(text);
                 let mut paths = Vec::new();
                 for path in split_paths(inner) {
-                    match JsonPath::compile(path.trim(), Dialect::Jayway) {
-                        Ok(path) => paths.push(path),
-                        Err(error) => {
-                            let message = format!("`{}` is not a JSONPath", path.trim());
-                            compiler.error("bad-expression", message, attribute.value_span, error.message);
-                            return None;
-                        }
-                    }
+                    let start =
+                        attribute.value.find(path).unwrap_or(0) + path.len() - path.trim_start().len();
+                    paths.push(compiler.json_path(path.trim(), start, attribute.value_span)?);
                 }
                 return Some(Source::Paths(paths));
             }
@@ -289,14 +284,8 @@ fn target(onto: &str, action: Action, to: &Element, compiler: &mut Compiler<'_>)
             let text =
                 text.strip_prefix("json-eval(").and_then(|rest| rest.strip_suffix(')')).unwrap_or(text);
             let (parent, member) = text.rsplit_once('.').unwrap_or(("$", text));
-            match JsonPath::compile(parent, Dialect::Jayway) {
-                Ok(parent) => Target::Key(parent, member.to_owned()),
-                Err(error) => {
-                    let message = format!("`{text}` is not a JSONPath");
-                    compiler.error("bad-expression", message, attribute.value_span, error.message);
-                    return None;
-                }
-            }
+            let start = attribute.value.find(text).unwrap_or(0);
+            Target::Key(compiler.json_path(parent, start, attribute.value_span)?, member.to_owned())
         }
         "envelope" => Target::Envelope,
         "body" => Target::Body,
@@ -630,6 +619,31 @@ mod tests {
             "<enrich><source xpath='json-eval($.t)'/><target type='property' property='p'/></enrich>",
         );
         assert_eq!(tested.run(JSON, body).property("p").as_deref(), Some("\"txt\""));
+    }
+
+    #[test]
+    fn what_is_hardly_meant_in_a_path_is_said_and_runs() {
+        for (text, remarked) in [
+            (
+                "<enrich><source xpath='json-eval($.t)'/><target type='key' xpath='json-eval($.l[0]].z)'/></enrich>",
+                "`$.l[0]]`",
+            ),
+            (
+                "<enrich><source xpath='json-eval($.t, $.l[0]])'/><target type='body' action='remove'/></enrich>",
+                "`$.l[0]]`",
+            ),
+            ("<foreach collection='${payload.l[0]]}'><sequence/></foreach>", "`$.l[0]]`"),
+            ("<foreach collection='${vars.v.l[0]]}'><sequence/></foreach>", "`$.l[0]]`"),
+            ("<foreach collection='json-eval($.l[0]])'><sequence/></foreach>", "`json-eval($.l[0]])`"),
+        ] {
+            let tested = testing::main(&crate::registry(testing::endpoints), text);
+            assert!(
+                tested.reports(&format!("{remarked} is hardly what was meant")),
+                "{text}: {:?}",
+                tested.found
+            );
+            assert_eq!(tested.found.len(), 1, "{text}: {:?}", tested.found);
+        }
     }
 
     #[test]

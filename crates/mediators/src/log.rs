@@ -69,7 +69,7 @@ The message is not changed. A line may be as large as the body: use `full` for t
         ("<log category=\"LOUD\"/>", "`category` cannot be `LOUD`"),
         ("<log><property name=\"a\"/></log>", "this property has no value"),
         ("<log><property value=\"1\"/></log>", "this property has no name"),
-        ("<log><message>${payload.a b}</message></log>", "not a valid expression"),
+        ("<log><message>${payload.a b}</message></log>", "cannot be evaluated: each message faults here"),
     ],
     faults: &[
         (

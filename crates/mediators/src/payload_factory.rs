@@ -106,7 +106,7 @@ The result is checked: XML must be well-formed. JSON must begin like JSON; that 
         ("<payloadFactory><format><a>$1</a></format><args><arg/></args></payloadFactory>", "`arg` needs a value"),
         (
             "<payloadFactory media-type=\"json\"><format>{\"a\":${payload.}}</format></payloadFactory>",
-            "not a valid expression",
+            "cannot be evaluated: each message faults here",
         ),
         (
             "<payloadFactory><format><a>$1</a></format><args><arg expression=\"//a[\"/></args></payloadFactory>",
@@ -190,13 +190,15 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             let (template, missing) =
                 Template::cut(&written(format, media), media, arguments.len(), |expression, at| {
                     let place = if media == Media::Xml { span } else { span.part(at, expression.len()) };
-                    compiler.expression_text(expression, place, format.scope()).ok_or(())
+                    compiler.expression_in_text(expression, place, format.scope()).ok_or(())
                 })
                 .ok()?;
             report(missing, span, compiler);
             let place = |open| if media == Media::Xml { span } else { span.part(open, 2) };
             compiler.check_closed(&written(format, media), place);
-            report_fault(&template, &arguments, |fault| format.place_in_text(fault.at), compiler);
+            if media == Media::Json {
+                report_fault(&template, &arguments, |fault| format.place_in_text(fault.at), compiler);
+            }
             Source::Fixed(template)
         }
     };
@@ -229,11 +231,13 @@ fn behind_key(
     };
     let text = entry_text(&entry.bytes, media);
     let cut = Template::cut(&text, media, arguments.len(), |expression, _| {
-        compiler.expression_text(expression, span, format.scope()).ok_or(())
+        compiler.expression_in_text(expression, span, format.scope()).ok_or(())
     });
     let (template, missing) = cut.ok()?;
     report(missing, span, compiler);
-    report_fault(&template, arguments, |_| span, compiler);
+    if media == Media::Json {
+        report_fault(&template, arguments, |_| span, compiler);
+    }
     Some(Source::Fixed(template))
 }
 
@@ -548,6 +552,25 @@ impl PayloadFactory {
 mod tests {
     use flow::testing;
 
+    /// Before expressions had `${…}`, that was text; what has it still reads it when a message comes.
+    #[test]
+    fn a_wrong_expression_in_a_template_costs_its_step_only() {
+        for format in ["{\"a\": \"${ctx:x}\"}", "{\"a\": ${env:HOME}}", "{\"a\": \"${payload.}\"}"] {
+            let text = format!(
+                "<payloadFactory media-type='json'><format>{format}</format><args/></payloadFactory><!--top-->
+                 <sequence name='fault'><property name='seen' expression='$ctx:ERROR_CODE'/></sequence>"
+            );
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert!(
+                tested.reports("cannot be evaluated: each message faults here"),
+                "{format}: {:?}",
+                tested.found
+            );
+            let end = tested.run(JSON, "{}");
+            assert_eq!(end.property("seen").as_deref(), Some("0"), "{format}");
+        }
+    }
+
     #[test]
     fn templates_that_lose_something_or_make_no_json_are_reported() {
         for (inside, says) in [
@@ -583,6 +606,8 @@ mod tests {
              <args><arg value='x'/><arg value='[1]'/><arg value='1'/></args></payloadFactory>",
             "<payloadFactory media-type='json'><format><!-- {a} -->{\"a\": \"${vars.x}\"}</format></payloadFactory>",
             "<payloadFactory media-type='text'><format>{a}</format></payloadFactory>",
+            "<payloadFactory media-type='text'><format>Hello $1</format><args><arg value='a text'/></args></payloadFactory>",
+            "<payloadFactory><format><a xmlns=''>$1</a></format><args><arg value='a text'/></args></payloadFactory>",
         ] {
             let tested = testing::main(&crate::registry(testing::endpoints), inside);
             assert!(!tested.reports("bad-json-template"), "{inside}: {:?}", tested.found);
@@ -861,7 +886,11 @@ mod tests {
             let text =
                 format!("<payloadFactory media-type='text'><format>{format}</format></payloadFactory>");
             let tested = testing::main(&crate::registry(testing::endpoints), &text);
-            assert!(tested.reports("not a valid expression"), "{format} {:?}", tested.found);
+            assert!(
+                tested.reports("cannot be evaluated: each message faults here"),
+                "{format} {:?}",
+                tested.found
+            );
         }
         let text = "<payloadFactory media-type='text'><format key=\"{concat('k', '')}\"/></payloadFactory>\
             <!--top--><localEntry key='k'>${paylod.x}</localEntry>";

@@ -609,6 +609,7 @@ mod tests {
         for (expression, help) in [
             ("concat(json-eval($.a), 'b')", "no function of XPath"),
             ("$.a.b", "a JSONPath is written `json-eval($.a.b)`"),
+            ("xpath('//a')", "write `${xpath('//a')}`"),
         ] {
             let tested = flow(&format!(r#"<property name="p" expression="{expression}"/>"#));
             assert!(

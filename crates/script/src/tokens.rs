@@ -54,9 +54,23 @@ const BEFORE_OPERAND: &[&str] = &[
 /// Deepest nesting of templates and XML literals in each other.
 const MAX_NESTING: usize = 32;
 
+/// What `<` begins where an operand is expected.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Angle {
+    /// A literal of E4X.
+    Markup,
+    /// A type of TypeScript.
+    Types,
+}
+
 /// The tokens of a script. Text that cannot be one ends them: the engine will say what is wrong.
 pub(crate) fn tokens(text: &str) -> Vec<Token> {
-    cut(text, false, 0)
+    cut(text, Angle::Markup, false, 0)
+}
+
+/// As [`tokens`], of TypeScript.
+pub(crate) fn typed_tokens(text: &str) -> Vec<Token> {
+    cut(text, Angle::Types, false, 0)
 }
 
 /// For each bracket among tokens the index of the one that closes or opens it; `None`: it is no bracket, or stands alone.
@@ -78,7 +92,7 @@ pub(crate) fn brackets(text: &str, tokens: &[Token]) -> Vec<Option<usize>> {
 }
 
 /// As [`tokens`]; `balanced`: only up to the brace that closes the first one.
-fn cut(text: &str, balanced: bool, nesting: usize) -> Vec<Token> {
+fn cut(text: &str, angle: Angle, balanced: bool, nesting: usize) -> Vec<Token> {
     let mut tokens: Vec<Token> = Vec::new();
     let bytes = text.as_bytes();
     let (mut at, mut after_break, mut depth) = (0, false, 0usize);
@@ -114,7 +128,7 @@ fn cut(text: &str, balanced: bool, nesting: usize) -> Vec<Token> {
         } else if next == '/' && operand {
             let Some(length) = regex_length(rest) else { break };
             (TokenKind::Literal, length)
-        } else if next == '<' && operand && begins_markup(rest) {
+        } else if next == '<' && operand && angle == Angle::Markup && begins_markup(rest) {
             let Some(length) = markup_pieces(rest, nesting).map(|(_, length)| length) else { break };
             (TokenKind::Markup, length)
         } else {
@@ -241,7 +255,7 @@ fn braces_length(text: &str, nesting: usize) -> Option<usize> {
     if nesting >= MAX_NESTING {
         return None;
     }
-    let last = cut(text, true, nesting + 1).pop()?;
+    let last = cut(text, Angle::Markup, true, nesting + 1).pop()?;
     (last.at.start > 0 && &text[last.at.clone()] == "}").then_some(last.at.end)
 }
 

@@ -197,16 +197,8 @@ impl Report {
             let why = ("faulty-archive", Status::NeedsChange, archive.message.as_str());
             report.outside("archive", Path::new(path), why);
         }
-        for (kind, path) in &loaded.not_read {
-            let why = match *kind {
-                "artifact" => (
-                    "not-read",
-                    Status::NeedsChange,
-                    "it lies in no directory of artifacts, or its name does not end with .xml",
-                ),
-                _ => ("not-read", Status::CannotRun, "it is not executable here"),
-            };
-            report.outside(kind, path, why);
+        for (why, path) in &loaded.not_read {
+            report.outside("artifact", path, ("not-read", Status::NeedsChange, why));
         }
         for found in loaded
             .found

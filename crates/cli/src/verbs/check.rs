@@ -51,17 +51,17 @@ enum Format {
 
 /// Runs the verb.
 pub fn run(args: Args) -> ExitCode {
-    let (services, remarks) = match services(&args.path) {
+    let (services, seen) = match services(&args.path) {
         Ok(services) => services,
         Err(why) => {
             eprintln!("busbar check: {why}");
             return ExitCode::FAILURE;
         }
     };
-    let mut loaded = found(&args.path, &services, &remarks);
+    let mut loaded = found(&args.path, &services, &seen);
     let mut could_not_fix = false;
     if args.fix {
-        let fixed = fix_all(&args.path, &services, &remarks, &mut loaded);
+        let fixed = fix_all(&args.path, &services, &seen, &mut loaded);
         could_not_fix = !fixed.errors.is_empty();
         for line in &fixed.errors {
             eprintln!("busbar check: {line}");
@@ -123,9 +123,12 @@ pub fn run(args: Args) -> ExitCode {
 }
 
 /// What is found in the configuration: by loading and compiling it, and by the rules.
-fn found(path: &Path, services: &Services, remarks: &[String]) -> Loaded {
+fn found(path: &Path, services: &Services, seen: &Seen) -> Loaded {
     let mut loaded = load(path, services, None, None);
-    let remarks = remarks.iter().map(|remark| Diagnostic::warning("unknown-setting", remark.as_str()));
+    if !seen.has_https {
+        loaded.found.extend(crate::listeners::only_on_https(loaded.good.configuration(), false));
+    }
+    let remarks = seen.remarks.iter().map(|remark| Diagnostic::warning("unknown-setting", remark.as_str()));
     loaded.found.extend(remarks);
     loaded.found.extend(crate::listeners::unusable_certificates(&loaded.plan));
     let registry = crate::load::registry();
@@ -141,7 +144,7 @@ fn found(path: &Path, services: &Services, remarks: &[String]) -> Loaded {
 const ROUNDS: usize = 10;
 
 /// Applies all fixes, and leaves in `loaded` what is found then.
-fn fix_all(path: &Path, services: &Services, remarks: &[String], loaded: &mut Loaded) -> Fixed {
+fn fix_all(path: &Path, services: &Services, seen: &Seen, loaded: &mut Loaded) -> Fixed {
     let mut done = Fixed::default();
     for _ in 0..ROUNDS {
         let fixed = fix::apply(&loaded.found, &loaded.plan.sources);
@@ -151,7 +154,7 @@ fn fix_all(path: &Path, services: &Services, remarks: &[String], loaded: &mut Lo
         if !changed {
             break;
         }
-        *loaded = found(path, services, remarks);
+        *loaded = found(path, services, seen);
     }
     done
 }
@@ -164,14 +167,22 @@ fn described(id: &str) -> Option<render::RuleText<'static>> {
     text.or_else(|| loading().map(|rule| render::RuleText { summary: rule.meaning, reason: "" }))
 }
 
-/// What the settings say of the language, and names in them that nobody knows. Nothing is sent, so that every https address
+/// What of the settings is no part of [`Services`].
+pub struct Seen {
+    /// Names in them that nobody knows.
+    pub remarks: Vec<String>,
+    /// They have a certificate for https.
+    pub has_https: bool,
+}
+
+/// What the settings say of the language, and what else of them counts. Nothing is sent, so that every https address
 /// will do.
 ///
 /// # Errors
 /// A setting cannot be read.
-pub fn services(path: &Path) -> Result<(Services, Vec<String>), String> {
+pub fn services(path: &Path) -> Result<(Services, Seen), String> {
     let settings = Settings::load(path, None, &[])?;
-    let remarks = settings.remarks().to_vec();
+    let seen = Seen { remarks: settings.remarks().to_vec(), has_https: settings.tls.certificate.is_some() };
     let mut services = Services::new(Client::new(ClientLimits::default()));
     crate::tunables::apply(&settings.wso2, &mut services.settings)?;
     services.settings.synapse_dialect = settings.dialect == Dialect::Synapse;
@@ -191,5 +202,5 @@ pub fn services(path: &Path) -> Result<(Services, Vec<String>), String> {
     if let Ok(any) = ClientTls::new(&any) {
         services.tls = Arc::new(TlsProfiles::for_all(any));
     }
-    Ok((services, remarks))
+    Ok((services, seen))
 }

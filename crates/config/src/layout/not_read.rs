@@ -17,6 +17,7 @@ pub(crate) enum Reason {
     OtherServer,
     Transports,
     Elsewhere,
+    OtherKind,
     Capitals,
     Registry,
     DataService,
@@ -70,7 +71,12 @@ impl Reason {
             ),
             Reason::Elsewhere => (
                 "artifacts",
-                "they are not in a directory of artifacts: move each to the directory of its kind (api, sequences, …)",
+                "only those in a directory of artifacts are read: move it to the directory of its kind (api, sequences, …)",
+                Warning,
+            ),
+            Reason::OtherKind => (
+                "artifacts",
+                "its directory is that of another kind of artifact: move it to the directory of its own kind (api, sequences, …)",
                 Warning,
             ),
             Reason::Transports => (
@@ -126,10 +132,12 @@ impl NotRead {
         self.0.iter().map(|(_, path)| path.as_path())
     }
 
-    /// Artifacts that are not read: what they are, and their paths.
+    /// Artifacts that are not read: why, and their paths.
     pub fn artifacts(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         self.0.iter().filter_map(|(reason, path)| match reason {
-            Reason::Elsewhere | Reason::Capitals => Some(("artifact", path.as_path())),
+            Reason::Elsewhere | Reason::OtherKind | Reason::Capitals => {
+                Some((reason.explained().1, path.as_path()))
+            }
             _ => None,
         })
     }

@@ -674,7 +674,14 @@ impl<'a> Project<'a> {
         if self.layout.files.is_empty() && self.layout.archives.is_empty() {
             loose.into_iter().for_each(|path| self.add(path, None));
         } else {
-            loose.into_iter().for_each(|path| self.not_read.add(Reason::Elsewhere, path));
+            for path in loose {
+                let directory = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+                let reason = match directory.and_then(kind_of) {
+                    Some(_) => Reason::OtherKind,
+                    None => Reason::Elsewhere,
+                };
+                self.not_read.add(reason, path);
+            }
         }
         let mut seen = HashSet::new();
         self.layout.settings.retain(|path| seen.insert(path.clone()));

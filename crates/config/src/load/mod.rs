@@ -49,7 +49,7 @@ pub struct Loaded {
     pub faulty: Vec<FaultyArtifact>,
     /// Those of `faulty` whose flows can be read: they are checked too.
     pub flawed: Flawed,
-    /// Artifacts that are not read: what each is, and its path.
+    /// Artifacts that are not read: why, and the path of each.
     pub not_read: Vec<(&'static str, PathBuf)>,
 }
 

@@ -6,6 +6,7 @@ use crate::expression::{Expression, KeyValue, Outcome};
 use crate::vault::{Lookup, lookups};
 use config::{Element, Key};
 use diagnostics::{Diagnostic, Span};
+use message::jsonpath::{Dialect, JsonPath, JsonPathError};
 use message::regex::Pattern;
 use std::sync::Arc;
 
@@ -43,6 +44,26 @@ impl Compiler<'_> {
 
     /// An expression; `None` if it is wrong (recorded).
     pub fn expression_text(&mut self, text: &str, span: Span, scope: &config::Scope) -> Option<Expression> {
+        self.read_expression(text, span, scope, true)
+    }
+
+    /// An expression within a text. WSO2 reads such ones when a message comes, so that a wrong one (recorded) is a fault of its step.
+    pub fn expression_in_text(
+        &mut self,
+        text: &str,
+        span: Span,
+        scope: &config::Scope,
+    ) -> Option<Expression> {
+        self.read_expression(text, span, scope, false)
+    }
+
+    fn read_expression(
+        &mut self,
+        text: &str,
+        span: Span,
+        scope: &config::Scope,
+        when_loading: bool,
+    ) -> Option<Expression> {
         if text.trim().is_empty() {
             self.error(
                 "empty-expression",
@@ -61,11 +82,7 @@ impl Compiler<'_> {
                 }
                 let (path, remarks) = expression.json_remarks();
                 let start = text.find(path).unwrap_or(0);
-                for remark in remarks {
-                    let place = span.part(start + remark.span.start, remark.span.len().max(1));
-                    let message = format!("`{}` is hardly what was meant", text.trim());
-                    self.warning("bad-expression", message, place, remark.message.clone());
-                }
+                self.report_json_remarks(text, remarks, start, span);
                 let is_remarked = !remarks.is_empty();
                 if !expression.is_synapse() && !expression.is_json() {
                     self.check_point(text, span);
@@ -84,7 +101,11 @@ impl Compiler<'_> {
             Err(error) => {
                 let place = span.part(error.offset.start, error.offset.len().max(1));
                 let text = text.trim();
-                let found = match error.outcome {
+                let outcome = match error.outcome {
+                    Outcome::Refused if !when_loading => Outcome::Fault,
+                    other => other,
+                };
+                let found = match outcome {
                     Outcome::Refused => {
                         Diagnostic::error("bad-expression", format!("`{text}` is not a valid expression"))
                     }
@@ -113,22 +134,49 @@ impl Compiler<'_> {
                     false if text.contains("json-eval(") => found.help(
                         "json-eval(…) is an expression of its own and no function of XPath: put its value into a property, and read `$ctx:NAME`",
                     ),
+                    false if text.starts_with("xpath(") => {
+                        found.help(format!("xpath(…) is a function of `${{…}}`: write `${{{text}}}`, or the XPath alone"))
+                    }
                     false if text == "$" || text.starts_with("$.") || text.starts_with("$[") => found.help(
                         format!("it is read as XPath: a JSONPath is written `json-eval({text})`"),
                     ),
                     false => found,
                 });
-                let runs = error.outcome != Outcome::Refused;
-                runs.then(|| Expression::broken(text, span, error.message, error.outcome))
+                let runs = outcome != Outcome::Refused;
+                runs.then(|| Expression::broken(text, span, error.message, outcome))
             }
         }
     }
 
-    /// A text with `${…}` in it; `None` if one of them is wrong (recorded).
+    /// A bare JSONPath that begins `start` bytes into what `span` covers; `None` if it is wrong (recorded).
+    pub fn json_path(&mut self, text: &str, start: usize, span: Span) -> Option<JsonPath> {
+        match JsonPath::compile(text, Dialect::Jayway) {
+            Ok(path) => {
+                self.report_json_remarks(text, path.remarks(), start, span);
+                Some(path)
+            }
+            Err(error) => {
+                let place = span.part(start + error.span.start, error.span.len().max(1));
+                self.error("bad-expression", format!("`{text}` is not a JSONPath"), place, error.message);
+                None
+            }
+        }
+    }
+
+    /// Warns of what Jayway reads in a JSONPath, though nobody means it.
+    fn report_json_remarks(&mut self, text: &str, remarks: &[JsonPathError], start: usize, span: Span) {
+        for remark in remarks {
+            let place = span.part(start + remark.span.start, remark.span.len().max(1));
+            let message = format!("`{}` is hardly what was meant", text.trim());
+            self.warning("bad-expression", message, place, remark.message.clone());
+        }
+    }
+
+    /// A text with `${…}` in it.
     pub fn text(&mut self, text: &str, span: Span, scope: &config::Scope) -> Option<Text> {
         self.check_closed(text, |open| span.part(open, 2));
         let cut = ::expression::Template::cut(text, |expression, at| {
-            self.expression_text(expression, span.part(at, expression.len()), scope).ok_or(())
+            self.expression_in_text(expression, span.part(at, expression.len()), scope).ok_or(())
         });
         cut.ok().map(Text::of)
     }

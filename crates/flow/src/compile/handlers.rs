@@ -161,10 +161,18 @@ fn handler(
         }
         name => {
             let message = format!("the handler `{name}` is not executable here");
+            let lower = name.to_ascii_lowercase();
+            let help = match lower.contains("oauth") || lower.contains("jwt") {
+                true => {
+                    "AccessHandler checks such tokens: describe their issuer under [access.NAME] in busbar.toml \
+                     (jwks, issuers, audiences), and give the handler `<property name=\"profile\" value=\"NAME\"/>`"
+                }
+                false => "available are AccessHandler, RESTBasicAuthHandler and CORSRequestHandler",
+            };
             compiler.diagnostics.push(
                 Diagnostic::error("unsupported-handler", message)
                     .at(handler.class.span, "a Java class; the API is left out, because it may be its guard")
-                    .help("available are AccessHandler, RESTBasicAuthHandler and CORSRequestHandler"),
+                    .help(help),
             );
             None
         }

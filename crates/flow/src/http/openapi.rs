@@ -50,6 +50,17 @@ pub(crate) fn answer(api: &Api, sub_path: &str, inbound: &Inbound) -> Option<Res
     })
 }
 
+/// As [`answer`] at `/NAME?swagger.json`, where WSO2 has the definition of an API whatever its context is.
+pub(crate) fn answer_by_name<'a>(
+    mut apis: impl Iterator<Item = &'a Api>,
+    inbound: &Inbound,
+) -> Option<Response> {
+    let (path, query) = inbound.target.split_once('?')?;
+    let name = path.strip_prefix('/')?;
+    let api = apis.find(|api| api.qualified_name() == name)?;
+    answer(api, &format!("/?{query}"), inbound)
+}
+
 fn answered(form: Form, bytes: Vec<u8>) -> Response {
     let media = match form {
         Form::Json => "application/json",

@@ -55,7 +55,14 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
         context.properties.set("TRANSPORT_DENIED", Value::Boolean(true));
         context.properties.set("IN_TRANSPORT", Value::from(inbound.scheme()));
     }
-    let Some(candidate) = chosen else { return Dispatched::Main };
+    let Some(candidate) = chosen else {
+        let named =
+            plan.apis.iter().filter(|api| is_bound(&api.binds_to, listener) && api.activation.is_on());
+        return match crate::http::openapi::answer_by_name(named, &inbound) {
+            Some(response) => Dispatched::Answer(response),
+            None => Dispatched::Main,
+        };
+    };
     let Some(api) = plan.apis.get(candidate.index) else {
         let faulty = plan.left_out.apis.get(candidate.index - plan.apis.len());
         return Dispatched::Answer(crate::http::respond::left_out(plan, &inbound, faulty));

@@ -16,7 +16,7 @@ pub const RULE: Rule = Rule {
 * whose `id` no `clone` or `iterate` has: messages that come to it are no parts, so each passes alone;
 * with `correlateOn` and no `completeCondition`, if nothing in the configuration splits messages: the number of parts is not known, so it waits for ever;
 * without `id` and `correlateOn`, with a `min`, if nothing in the configuration splits messages: messages that come to it pass alone, whatever `min` says;
-* whose `min` is larger than the number of targets of the `clone` with its `id`, or of the only `clone` if neither has one, without a `timeout`;
+* whose `min` is larger than the number of targets of the `clone` with its `id`, or of the only `clone` if neither has one, without a `timeout`: it is complete with the parts of all targets, so that `min` has no effect;
 * that stands in one target of a `clone` with several: the copies of the other targets do not come to it. It goes on with the one that it has, and the answers of the others are dropped.",
     example: r#"<proxy name="Quotes">
   <target>
@@ -150,9 +150,9 @@ fn check(look: &mut Look<'_>) {
         {
             let made = split.children_named("target").count();
             if wanted > made {
-                let message = format!("this `aggregate` waits for {wanted} parts, and there are {made}");
+                let message = format!("`min` is {wanted}, and there are {made} parts");
                 look.report(
-                    Finding::new(message, min.value_span, "never reached, and there is no `timeout`")
+                    Finding::new(message, min.value_span, "never reached: all parts are enough")
                         .and(split.start_tag(), format!("{made} targets")),
                 );
             }

@@ -144,15 +144,19 @@ fn collection_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Colle
             None => Collection::Value(expression),
         });
     };
+    // What is after `payload` or the variable, as a path that begins with `$`.
     let path = |rest: &str| {
         let starts = rest.is_empty() || rest.starts_with(['.', '[']);
-        let path = starts.then(|| JsonPath::compile(&format!("${rest}"), Dialect::Jayway).ok()).flatten();
-        path.filter(JsonPath::is_definite)
+        let text = starts.then(|| format!("${rest}"))?;
+        let is_definite = JsonPath::compile(&text, Dialect::Jayway).is_ok_and(|path| path.is_definite());
+        is_definite.then_some((text, attribute.value.rfind(rest).unwrap_or(0).saturating_sub(1)))
     };
-    if let Some(path) = inner.strip_prefix("payload").or_else(|| inner.strip_prefix('$')).and_then(path) {
-        return Some(Collection::Payload(path));
+    let payload = inner.strip_prefix("payload").or_else(|| inner.strip_prefix('$'));
+    if let Some((text, start)) = payload.and_then(path) {
+        return compiler.json_path(&text, start, attribute.value_span).map(Collection::Payload);
     }
-    if let Some((name, path)) = variable(inner).and_then(|(name, rest)| Some((name, path(rest)?))) {
+    if let Some((name, (text, start))) = variable(inner).and_then(|(name, rest)| Some((name, path(rest)?))) {
+        let path = compiler.json_path(&text, start, attribute.value_span)?;
         return Some(Collection::Variable(Arc::from(name), path));
     }
     if let Some((xpath, name)) = xpath(inner) {
