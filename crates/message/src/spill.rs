@@ -5,7 +5,6 @@
 //! process.
 
 use crate::body::{BodyError, BodyStream};
-use crate::payload::PayloadError;
 use std::any::Any;
 use std::fmt;
 use std::fs::File;
@@ -43,11 +42,11 @@ impl Spill {
     }
 
     /// Why a body cannot go to a file.
-    pub(crate) fn unusable(&self, why: &io::Error) -> PayloadError {
+    pub(crate) fn unusable(&self, why: &io::Error) -> Unspilled {
         let directory = self.directory.display();
         let message =
             format!("the body is too large to be held, and a file in {directory} cannot be written: {why}");
-        PayloadError::NoRoom { message }
+        Unspilled::NoRoom(message)
     }
 
     /// An empty file.
@@ -63,6 +62,15 @@ impl Spill {
         std::fs::remove_file(&path)?;
         Ok(Spilled { file, length: 0, spill: Arc::clone(self) })
     }
+}
+
+/// Why a body does not go to a file.
+#[derive(Debug)]
+pub(crate) enum Unspilled {
+    /// It is larger than one may be.
+    TooLarge(String),
+    /// There is no room, or no such directory.
+    NoRoom(String),
 }
 
 /// A body in a file.
@@ -82,12 +90,12 @@ impl Spilled {
     ///
     /// # Errors
     /// `TooLarge`: the body is larger than one may be. `NoRoom`: others have the room, or the file cannot be written.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<(), PayloadError> {
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), Unspilled> {
         let added = bytes.len() as u64;
         if self.length + added > self.spill.most {
             let message =
                 format!("the body is larger than the {} bytes that may go to a file", self.spill.most);
-            return Err(PayloadError::TooLarge { message });
+            return Err(Unspilled::TooLarge(message));
         }
         let before = self.spill.used.fetch_add(added, Ordering::Relaxed);
         self.length += added;
@@ -96,7 +104,7 @@ impl Spilled {
                 "the files of large bodies have their {} bytes (spill_total) already",
                 self.spill.total
             );
-            return Err(PayloadError::NoRoom { message });
+            return Err(Unspilled::NoRoom(message));
         }
         self.file.write_all(bytes).map_err(|why| self.spill.unusable(&why))
     }
@@ -175,7 +183,7 @@ impl BodyStream for Reader {
 mod tests {
     use super::*;
     use crate::body::Body;
-    use crate::payload::{Payload, PayloadLimits, Reading};
+    use crate::payload::{Payload, PayloadError, PayloadLimits, Reading};
     use crate::{Format, Kind};
     use std::future::Future;
     use std::task::Waker;

@@ -2,6 +2,7 @@
 
 use crate::body::BodyError;
 use crate::memory::Shortage;
+use crate::spill::Unspilled;
 use std::fmt;
 
 /// Why a payload cannot be read or written.
@@ -61,4 +62,13 @@ impl From<Shortage> for PayloadError {
 
 pub(super) fn malformed(message: impl Into<String>) -> PayloadError {
     PayloadError::Malformed { message: message.into() }
+}
+
+impl From<Unspilled> for PayloadError {
+    fn from(why: Unspilled) -> PayloadError {
+        match why {
+            Unspilled::TooLarge(message) => PayloadError::TooLarge { message },
+            Unspilled::NoRoom(message) => PayloadError::NoRoom { message },
+        }
+    }
 }

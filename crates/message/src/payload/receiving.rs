@@ -50,11 +50,11 @@ impl Payload {
                 format!("the body of {length} bytes is larger than the {} that may go to a file", spill.most);
             return Err(PayloadError::TooLarge { message });
         }
-        let mut spilled = spill.begin().map_err(|why| spill.unusable(&why))?;
+        let mut spilled = spill.begin().map_err(|why| PayloadError::from(spill.unusable(&why)))?;
         let result = loop {
             let arrived = stream.buffered();
             if let Err(why) = spilled.push(arrived) {
-                break Err(why);
+                break Err(why.into());
             }
             let count = arrived.len();
             stream.consume(count);
