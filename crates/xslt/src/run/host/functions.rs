@@ -108,7 +108,7 @@ impl Call<'_, '_, '_> {
             Function::TypeAvailable => self.type_available(),
             Function::StreamAvailable => {
                 let base = self.host.xpath.base.as_deref().unwrap_or_default();
-                let given = self.args.first().is_some_and(|uri| uri.len() > 0);
+                let given = self.args.first().is_some_and(|uri| !uri.is_empty());
                 Ok(Value::Boolean(
                     given && matches!(self.host.engine.load(&self.text(0)?, base), Ok(Some(_))),
                 ))
