@@ -425,6 +425,41 @@ fn a_flood_from_one_address_leaves_room_for_others() {
     assert!(metric(&bus, "busbar_listener_refused_total{listener=\"http\"}") >= 30);
 }
 
+/// Where many connections begin as many streams as they may in the same moment, they take turns: not all streams have their memory at a time.
+#[test]
+fn streams_of_many_connections_begin_in_turns() {
+    const CONNECTIONS: usize = 300;
+    const STREAMS: u32 = 100;
+    let bus = Process::run(&configuration("attacks-streams", ""), &[]);
+    let resident = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", bus.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    };
+    let fields =
+        block(&[(":method", "GET"), (":scheme", "http"), (":path", "/nothing"), (":authority", "a")]);
+    let mut wire = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), frame(4, 0, 0, b"")].concat();
+    wire.extend((0..STREAMS).flat_map(|n| frame(1, 5, 2 * n + 1, &fields)));
+    let before = resident();
+    bus.signal("STOP");
+    let connections: Vec<TcpStream> = (0..CONNECTIONS)
+        .map(|_| {
+            let mut stream = TcpStream::connect(bus.http()).unwrap();
+            stream.write_all(&wire).unwrap();
+            stream
+        })
+        .collect();
+    bus.signal("CONT");
+    let all = CONNECTIONS as u64 * u64::from(STREAMS);
+    until("the streams have ended", || {
+        metric(&bus, "busbar_listener_requests_total{listener=\"http\"}") >= all
+    });
+    drop(connections);
+    let grown = resident() - before;
+    println!("{grown} kB more for {all} streams");
+    assert!(grown < 64 * 1024, "{grown} kB");
+}
+
 /// What unpacks to more than a body may have is refused at that bound, not behind it.
 #[test]
 fn a_decompression_bomb_is_refused() {

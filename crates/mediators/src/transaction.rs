@@ -26,7 +26,7 @@ const PAGE: Page = Page {
 begins a transaction unless there is one, `fault-if-no-tx` faults if there is none.
 
 A transaction is over one [data source](../sql.md), that of the first step that takes part, and keeps a connection of it until it ends. It belongs to the message
-and goes with it over a `call`, into sequences and into the fault sequence, which is the place for `rollback`; copies of the message take part in it. If a message
+and goes with it over a `call`, into sequences and into the fault sequence, which is the place for `rollback` (also where it was `commit` that failed: that has undone it already); copies of the message take part in it. If a message
 ends with neither `commit` nor `rollback`, the transaction is rolled back, and the log says so.
 
 In WSO2 it is a distributed transaction of the application server, bound to a thread. Busbar has no transactions over several databases, or with
@@ -37,8 +37,11 @@ a broker: make each operation idempotent, so that it can be repeated after a lat
         ("<transaction action=\"suspend\"/>", "`action` cannot be `suspend`"),
         ("<transaction/>", "`transaction` needs the attribute `action`"),
     ],
-    faults: &[("0", "`new` finds a transaction, `fault-if-no-tx`, `commit` or `rollback` finds none, or the database refuses to end it")],
+    faults: &[("0", "`new` finds a transaction, `fault-if-no-tx`, `commit` or `rollback` finds none (but for `rollback` behind a `commit` that failed), or the database refuses to end it")],
 };
+
+/// The message had a transaction that could not be committed: it is over, and there is nothing left to roll back.
+struct Failed;
 
 #[derive(Clone, Copy)]
 enum Action {
@@ -71,6 +74,7 @@ impl Mediator for Action {
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
         let open = context.attached::<Transaction>();
         let begin = |context: &mut Context| {
+            context.detach::<Failed>();
             let transaction = Transaction::new(context);
             context.attach(Arc::new(transaction));
             Ok(Flow::Next)
@@ -80,13 +84,21 @@ impl Mediator for Action {
             (Action::New, Some(_)) => Err(Fault::new("there is a transaction already")),
             (Action::New | Action::UseExistingOrNew, None) => begin(context),
             (Action::UseExistingOrNew | Action::Demand, Some(_)) => Ok(Flow::Next),
+            // Fault sequences roll back, whichever step has failed.
+            (Action::RollBack, None) if context.attached::<Failed>().is_some() => {
+                context.detach::<Failed>();
+                Ok(Flow::Next)
+            }
             (Action::Demand | Action::Commit | Action::RollBack, None) => Err(none()),
             (Action::Commit | Action::RollBack, Some(transaction)) => {
                 let commits = matches!(self, Action::Commit);
                 return Step::Wait(Box::pin(async move {
                     context.detach::<Transaction>();
-                    transaction.end(commits).await?;
-                    Ok(Flow::Next)
+                    let ended = transaction.end(commits).await;
+                    if commits && ended.is_err() {
+                        context.attach(Arc::new(Failed));
+                    }
+                    ended.map(|()| Flow::Next)
                 }));
             }
         })

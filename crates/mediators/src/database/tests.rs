@@ -412,6 +412,22 @@ fn a_transaction_is_over_one_data_source_and_ends_with_its_message() {
 }
 
 #[test]
+fn a_fault_sequence_rolls_back_what_could_not_be_committed() {
+    let pool_element = pool("refused", "");
+    let text = format!(
+        "<dbreport>{pool_element}{}{}</dbreport><transaction action='new'/><dbreport>{pool_element}{}</dbreport><transaction action='commit'/>\
+         <!--top--><sequence name='fault'><transaction action='rollback'/><dblookup>{pool_element}{}</dblookup></sequence>",
+        statement("pragma foreign_keys = on", "") + &statement("create table p (id integer primary key)", ""),
+        statement("create table c (id integer references p(id) deferrable initially deferred)", ""),
+        statement("insert into c values (7)", ""),
+        statement("select count(*) from c", "<result name='count' column='1'/>"),
+    );
+    let end = tested(&text).run(&XML, "<a/>");
+    assert!(end.fault().is_some_and(|fault| fault.contains("cannot be committed")), "{:?}", end.fault());
+    assert_eq!(end.property("count").as_deref(), Some("0"));
+}
+
+#[test]
 fn an_element_without_a_text_is_null() {
     let pool_element = pool("empty", "");
     let look = |expression: &str, kind: &str| {

@@ -26,6 +26,9 @@ use crate::server::{Listening, Open};
 use crate::timer::{Alarm, Timer};
 use crate::{ConnectionInfo, Cut, Framing, Handler, Refused, Request, Response, ServerLimits};
 
+/// Streams that a connection begins before others have their turn: what these take is free again before many connections have begun all of theirs.
+const IN_A_TURN: u32 = 4;
+
 /// Streams that a client may reset before their responses, beside those that it let end.
 const RESETS: u64 = 200;
 /// How many times those that ended they may be.
@@ -126,6 +129,7 @@ async fn drive<H: Handler>(shared: &Arc<Shared<H>>, duplex: Duplex) {
             connection.graceful_shutdown();
             (closing, idle) = (true, Timer::default());
         }
+        let mut begun = 0;
         loop {
             while let Poll::Ready(Some(_)) = streams.poll_join_next(cx) {}
             if shared.traffic.is_flooded() {
@@ -140,6 +144,11 @@ async fn drive<H: Handler>(shared: &Arc<Shared<H>>, duplex: Duplex) {
                     served += 1;
                     idle.clear();
                     streams.spawn(stream(shared.clone(), request, respond));
+                    begun += 1;
+                    if begun == IN_A_TURN {
+                        cx.waker().wake_by_ref();
+                        break;
+                    }
                 }
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Ended::Broken(error)),
                 Poll::Ready(None) => return Poll::Ready(Ended::Done),
