@@ -151,29 +151,3 @@ impl<J> Inner<J> {
         None
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Who is waiting in one line does not wait for all of another one.
-    #[test]
-    fn lines_take_turns() {
-        let queue = Queue::new();
-        let put = |job: u32, kind| queue.submit(job, kind, 1, 2, || true);
-        for part in 10..20 {
-            assert_eq!(put(part, Kind::Apart), Ok(()));
-        }
-        assert_eq!(
-            [put(1, Kind::New), put(2, Kind::New), put(3, Kind::New), put(4, Kind::New)],
-            [Ok(()), Ok(()), Ok(()), Err(4)]
-        );
-        assert_eq!([put(5, Kind::Begun), put(0, Kind::Over)], [Ok(()), Ok(())]);
-        let mut order = Vec::new();
-        while let Some(job) = queue.next_now() {
-            order.push(job);
-            queue.done();
-        }
-        assert_eq!(order, [0, 5, 1, 10, 2, 11, 3, 12, 13, 14, 15, 16, 17, 18, 19]);
-    }
-}
