@@ -64,7 +64,7 @@ use cell::{Cell, Phase};
 use lines::{Limits, Lines};
 use loom::sync::{Arc, Notify};
 use loom::thread;
-use queue::{Kind, Queue};
+use queue::{Line, Queue};
 use std::sync::Mutex;
 use std::time::Duration;
 use sync::{AtomicU64, AtomicUsize, Relaxed};
@@ -205,10 +205,10 @@ fn a_job_is_run_once_or_given_back() {
             worker = Some(thread::spawn(work));
             true
         };
-        assert_eq!(queue.submit(1, Kind::New, 1, 1, begin), Ok(()));
+        assert_eq!(queue.submit(1, Line::New, 1, 1, begin), Ok(()));
         let other = {
             let queue = Arc::clone(&queue);
-            thread::spawn(move || match queue.submit(2, Kind::New, 1, 1, || false) {
+            thread::spawn(move || match queue.submit(2, Line::New, 1, 1, || false) {
                 Ok(()) => queue.withdraw(|job| *job == 2),
                 Err(job) => Some(job),
             })

@@ -13,9 +13,9 @@
 //! The threads are few and of low priority, what waits for them has a bound in number and in time; what is beyond is shed
 //! with 503. Parts of a message in progress are not shed, nor messages that an endpoint was asked for, nor those whose clients have their 202
 //! or that have none: they wait as many as they are (splits and `limits.flows` bound that) and until it is their turn, or the client goes away.
-//! The kinds take turns ([`Kind`]).
+//! Each kind of them waits in a line of its own, and the lines take turns ([`Line`]).
 
-use super::queue::{Kind, Queue};
+use super::queue::{Line, Queue};
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
 use crate::runtime::load::{INLINE, LARGE, size_of, turn_is_over};
@@ -257,7 +257,7 @@ pub(crate) fn let_go(context: &mut Context) {
         runtime: Handle::try_current().ok(),
     };
     // Where there is no thread, it ends here.
-    drop(pool.submit(job, &services.settings, Kind::Over));
+    drop(pool.submit(job, &services.settings, Line::Over));
 }
 
 /// The result of a run, unless it was broken off and did not notice.
@@ -309,14 +309,14 @@ async fn moved<T: Send + 'static>(
     let cancel = Cancel::default();
     // What an endpoint was asked for is done: to refuse the message then would have its client ask for it again.
     let progress = &context.progress;
-    let kind = if progress.part.is_branch() || progress.client == Waits::Nobody {
-        Kind::Apart
+    let line = if progress.part.is_branch() || progress.client == Waits::Nobody {
+        Line::Apart
     } else if progress.asked.was_sent() {
-        Kind::Begun
+        Line::Begun
     } else {
-        Kind::New
+        Line::New
     };
-    let stays = kind != Kind::New;
+    let stays = line != Line::New;
     let (reply, mut done) = oneshot::channel();
     let number = pool.next.fetch_add(1, Relaxed);
     let (time, cancelled) = (settings.script_time, cancel.clone());
@@ -335,7 +335,7 @@ async fn moved<T: Send + 'static>(
     };
     // Where this future was dropped, the run ends, or does not begin.
     let mut guard = Ends { pool, number, cancel, stays, over: false };
-    if let Err(job) = pool.submit(job, settings, kind) {
+    if let Err(job) = pool.submit(job, settings, line) {
         context.put(job.message);
         return Err(pool.refuse(format!(
             "{} steps wait for a compute thread already (limits.compute_queue)",
@@ -464,10 +464,10 @@ struct Job {
 
 impl Pool {
     /// Queues a job; it comes back if it is new and too many wait, or if there is no thread.
-    fn submit(self: &Arc<Pool>, job: Job, settings: &Settings, kind: Kind) -> Result<(), Box<Job>> {
+    fn submit(self: &Arc<Pool>, job: Job, settings: &Settings, line: Line) -> Result<(), Box<Job>> {
         let threads = settings.compute_threads.max(1);
         self.queue
-            .submit(job, kind, threads, settings.compute_queue, || self.begin_thread())
+            .submit(job, line, threads, settings.compute_queue, || self.begin_thread())
             .map_err(Box::new)
     }
 

@@ -1,15 +1,15 @@
 //! The queue of the compute threads. `tests/models` goes through all that may happen between those who share it.
 //!
-//! Jobs wait in one line for each [`Kind`], and the lines take turns, so that however many wait in one line, the first job of each other line begins
+//! Jobs wait in one line for each [`Line`], and the lines take turns, so that however many wait in one line, the first job of each other line begins
 //! after at most three others. What gives memory back goes ahead of them all.
 
 use super::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::sync::PoisonError;
 
-/// What a job is for, which is the line that it waits in.
+/// The lines that jobs wait in, by what they are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum Line {
     /// It only gives back what a message held that is over: short, and room for the others.
     Over,
     /// A message that an endpoint was asked for: once it has its answer, its memory is free.
@@ -20,8 +20,8 @@ pub(super) enum Kind {
     Apart,
 }
 
-/// The kinds that take turns.
-const TURNS: [Kind; 3] = [Kind::Begun, Kind::New, Kind::Apart];
+/// The lines that take turns.
+const TURNS: [Line; 3] = [Line::Begun, Line::New, Line::Apart];
 
 /// Jobs that wait, and the threads that take them.
 pub(super) struct Queue<J> {
@@ -30,7 +30,7 @@ pub(super) struct Queue<J> {
 }
 
 struct Inner<J> {
-    /// A line for each kind.
+    /// The jobs of each [`Line`].
     lines: [VecDeque<J>; 4],
     /// Whose turn it is, of [`TURNS`].
     turn: usize,
@@ -57,7 +57,7 @@ impl<J> Queue<J> {
     pub fn submit(
         &self,
         job: J,
-        kind: Kind,
+        line: Line,
         most_threads: usize,
         most_waiting: usize,
         begin: impl FnOnce() -> bool,
@@ -68,11 +68,12 @@ impl<J> Queue<J> {
             // It counts as idle until it has taken its first job.
             inner.idle += 1;
         }
-        let line = inner.lines[kind as usize].len();
-        if inner.threads == 0 || (kind == Kind::New && line >= most_waiting.saturating_add(inner.idle)) {
+        let is_full =
+            line == Line::New && inner.lines[line as usize].len() >= most_waiting.saturating_add(inner.idle);
+        if inner.threads == 0 || is_full {
             return Err(job);
         }
-        inner.lines[kind as usize].push_back(job);
+        inner.lines[line as usize].push_back(job);
         drop(inner);
         self.changed.notify_one();
         Ok(())
@@ -80,7 +81,7 @@ impl<J> Queue<J> {
 
     /// Takes a new job back that has not begun.
     pub fn withdraw(&self, is_it: impl Fn(&J) -> bool) -> Option<J> {
-        let line = &mut self.inner().lines[Kind::New as usize];
+        let line = &mut self.inner().lines[Line::New as usize];
         let at = line.iter().position(is_it)?;
         line.remove(at)
     }
@@ -138,13 +139,13 @@ impl<J> Inner<J> {
 
     /// The next job, of the line whose turn it is.
     fn take(&mut self) -> Option<J> {
-        if let Some(job) = self.lines[Kind::Over as usize].pop_front() {
+        if let Some(job) = self.lines[Line::Over as usize].pop_front() {
             return Some(job);
         }
         for _ in TURNS {
-            let kind = TURNS[self.turn];
+            let line = TURNS[self.turn];
             self.turn = (self.turn + 1) % TURNS.len();
-            if let Some(job) = self.lines[kind as usize].pop_front() {
+            if let Some(job) = self.lines[line as usize].pop_front() {
                 return Some(job);
             }
         }

@@ -1,4 +1,4 @@
-use super::queue::{Kind, Queue};
+use super::queue::{Line, Queue};
 use super::split::MAX_PARALLEL;
 use super::*;
 use crate::Compiler;
@@ -284,15 +284,15 @@ fn a_client_is_told_when_nobody_can_answer_any_more() {
 #[test]
 fn lines_take_turns() {
     let queue = Queue::new();
-    let put = |job: u32, kind| queue.submit(job, kind, 1, 2, || true);
+    let put = |job: u32, line| queue.submit(job, line, 1, 2, || true);
     for part in 10..20 {
-        assert_eq!(put(part, Kind::Apart), Ok(()));
+        assert_eq!(put(part, Line::Apart), Ok(()));
     }
     assert_eq!(
-        [put(1, Kind::New), put(2, Kind::New), put(3, Kind::New), put(4, Kind::New)],
+        [put(1, Line::New), put(2, Line::New), put(3, Line::New), put(4, Line::New)],
         [Ok(()), Ok(()), Ok(()), Err(4)]
     );
-    assert_eq!([put(5, Kind::Begun), put(0, Kind::Over)], [Ok(()), Ok(())]);
+    assert_eq!([put(5, Line::Begun), put(0, Line::Over)], [Ok(()), Ok(())]);
     let mut order = Vec::new();
     while let Some(job) = queue.next_now() {
         order.push(job);
