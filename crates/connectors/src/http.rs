@@ -547,7 +547,7 @@ fn set_body(body: Body, context: &mut Context) -> Result<(), Fault> {
             JSON_TYPE
         }
         Body::Text(text) => {
-            let reading = Reading::of(Some("text/plain"), None, context.is_rest());
+            let reading = Reading::of(Some(TEXT_TYPE), None, context.is_rest());
             context.payload.set_bytes(text, reading);
             TEXT_TYPE
         }

@@ -196,9 +196,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             report(missing, span, compiler);
             let place = |open| if media == Media::Xml { span } else { span.part(open, 2) };
             compiler.check_closed(&written(format, media), place);
-            if media == Media::Json {
-                report_fault(&template, &arguments, |fault| format.place_in_text(fault.at), compiler);
-            }
+            report_fault(&template, media, &arguments, |fault| format.place_in_text(fault.at), compiler);
             Source::Fixed(template)
         }
     };
@@ -235,18 +233,20 @@ fn behind_key(
     });
     let (template, missing) = cut.ok()?;
     report(missing, span, compiler);
-    if media == Media::Json {
-        report_fault(&template, arguments, |_| span, compiler);
-    }
+    report_fault(&template, media, arguments, |_| span, compiler);
     Some(Source::Fixed(template))
 }
 
 fn report_fault(
     template: &Template,
+    media: Media,
     arguments: &[Argument],
     place: impl Fn(&json::Fault) -> Span,
     compiler: &mut Compiler<'_>,
 ) {
+    if media != Media::Json {
+        return;
+    }
     let message = "the result of this template is not JSON";
     if let Some(fault) = &template.fault {
         compiler.warning("bad-json-template", message, place(fault), fault.why.as_str());

@@ -93,10 +93,7 @@ impl Engine<'_> {
             );
             return Err(self.fail(Place::default(), message));
         }
-        let mut top = node.id;
-        while let Some(parent) = self.doc(node.doc).parent(top) {
-            top = parent;
-        }
+        let top = self.doc(node.doc).root_of(node.id);
         let key = (name, node.doc, top);
         let failed = || self.fail(accumulator.place, "an accumulator could not be computed".into());
         let kept = self.accumulated.values.lock().map_err(|_| failed())?.get(&key).cloned();
