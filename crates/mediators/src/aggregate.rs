@@ -264,7 +264,7 @@ impl Mediator for Aggregate {
         let added = loop {
             // Once the aggregate is gone from the table, the step cannot be begun anew: what takes long begins elsewhere.
             if waits.is_some_and(|waits| is_much(waits) && is_enough(waits.parts + 1, split)) {
-                meter::not_inline()?;
+                meter::elsewhere()?;
             }
             // All that is kept of a part behind the first one.
             let taken = match waits.is_some() || across {
@@ -427,9 +427,12 @@ impl Core {
 /// Bytes that a part counts for, of which it is not known how large it is.
 const PART: usize = 512;
 
+/// So many bytes take about a millisecond to put together.
+const MUCH: usize = 256 << 10;
+
 /// Whether putting an aggregate together is too much for a worker.
 fn is_much(waits: Waits) -> bool {
-    waits.bytes.saturating_add(waits.parts.saturating_mul(PART)) >= 32 << 10
+    waits.bytes.saturating_add(waits.parts.saturating_mul(PART)) >= MUCH
 }
 
 /// Names the messages whose clients have their answers, and that are lost with an aggregate.

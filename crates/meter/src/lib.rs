@@ -27,6 +27,8 @@ use std::time::{Duration, Instant};
 pub enum Stop {
     /// It has used the units that it was given inline.
     Long,
+    /// It is long work this time, for a reason that the size of its message does not tell.
+    Elsewhere,
     /// It has run longer than this.
     Late(Duration),
     /// Nobody waits for it any more.
@@ -38,7 +40,7 @@ pub enum Stop {
 impl fmt::Display for Stop {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Stop::Long => out.write_str("the step takes too long for a worker"),
+            Stop::Long | Stop::Elsewhere => out.write_str("the step takes too long for a worker"),
             Stop::Late(time) if time.as_millis() < 1000 => {
                 write!(out, "it ran longer than {} ms (limits.script_time)", time.as_millis())
             }
@@ -372,6 +374,19 @@ pub fn not_inline() -> Result<(), Stop> {
     }
 }
 
+/// As [`not_inline`], where not the size of the message makes the work long, so that the next message of this size may be short work.
+///
+/// # Errors
+/// It has units only.
+pub fn elsewhere() -> Result<(), Stop> {
+    if !is_inline() {
+        return Ok(());
+    }
+    LEFT.set(-1);
+    CURRENT.with(|current| current.stopped.set(Some(Stop::Elsewhere)));
+    Err(Stop::Elsewhere)
+}
+
 /// Why the run had to end, where it had to.
 #[inline]
 pub fn stopped() -> Option<Stop> {
@@ -577,5 +592,10 @@ mod tests {
         let (result, used) = inline(1000, not_inline);
         assert_eq!((result, used.stopped), (Err(Stop::Long), Some(Stop::Long)));
         assert_eq!(within(Duration::from_secs(1), None, not_inline).0, Ok(()));
+        assert_eq!(elsewhere(), Ok(()));
+        let (result, used) = inline(1000, || (elsewhere(), spend(1)));
+        let stopped = Err(Stop::Elsewhere);
+        assert_eq!((result, used.stopped), ((stopped, stopped), Some(Stop::Elsewhere)));
+        assert_eq!(within(Duration::from_secs(1), None, elsewhere).0, Ok(()));
     }
 }

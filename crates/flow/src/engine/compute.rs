@@ -85,8 +85,8 @@ pub(crate) fn here<'a>(
     let run = Run::inline(INLINE);
     let step = planned.mediator.run(context);
     *taken = Taken { size, units: run.units() };
-    if run.stopped().is_some() {
-        load.was_long(size);
+    if let Some(stop) = run.stopped() {
+        load.was_stopped(stop, size);
         return None;
     }
     Some(step)
@@ -100,8 +100,8 @@ pub(crate) fn rest_here(planned: &Planned, context: &mut Context) -> Option<Resu
     }
     let run = Run::inline(INLINE);
     let result = planned.mediator.mediate(context);
-    if run.stopped().is_some() {
-        planned.load.was_long(size);
+    if let Some(stop) = run.stopped() {
+        planned.load.was_stopped(stop, size);
         return None;
     }
     Some(result)

@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use super::mediator::{Mediator, Moves, Need};
+use meter::Stop;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Units of a step on a worker: about a millisecond.
@@ -59,9 +60,11 @@ impl Load {
         size >= self.from.load(Relaxed)
     }
 
-    /// A message was too long for a worker.
-    pub fn was_long(&self, size: u32) {
-        self.from.fetch_min(size, Relaxed);
+    /// A message of so many bytes was too long for a worker.
+    pub fn was_stopped(&self, stop: Stop, size: u32) {
+        if stop != Stop::Elsewhere {
+            self.from.fetch_min(size, Relaxed);
+        }
     }
 
     /// What a compute thread was asked for took so many units.
@@ -78,5 +81,21 @@ fn first(moves: Moves) -> u32 {
         Moves::Always => 0,
         Moves::Large => LARGE,
         Moves::Long | Moves::Never => u32::MAX,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_size_from_which_a_step_is_long_is_learned() {
+        let load = Load { moves: Moves::Long, from: AtomicU32::new(first(Moves::Long)) };
+        load.was_stopped(Stop::Elsewhere, 900);
+        assert!(!load.is_long(900), "the size was not the reason");
+        load.was_stopped(Stop::Long, 900);
+        assert_eq!((load.is_long(899), load.is_long(900)), (false, true));
+        load.took(900, 1);
+        assert_eq!((load.is_long(900), load.is_long(901)), (false, true), "it was short");
     }
 }
