@@ -75,9 +75,14 @@ fn libraries_stay_in_force_while_their_archives_are_faulty() {
         fs::write(&path, bytes).unwrap();
         let before = bus.stderr().len();
         reload(what, "2", held);
-        let log = bus.stderr()[before..].to_owned();
-        let line = log.lines().find(|line| line.contains("the library `lib` stays in force as it was: "));
-        let line = line.unwrap_or_else(|| panic!("{what}: {log}"));
+        let mut line = String::new();
+        until(&format!("{what}: it is in the log"), || {
+            let log = bus.stderr()[before..].to_owned();
+            let found =
+                log.lines().find(|line| line.contains("the library `lib` stays in force as it was: "));
+            line = found.unwrap_or_default().to_owned();
+            !line.is_empty()
+        });
         assert!(line.contains(why) && line.contains("lib-1.zip"), "{what}: {line}");
         let faulty = json(&bus, "GET", "/artifacts")["faulty"].clone();
         assert_eq!(
@@ -94,14 +99,15 @@ fn libraries_stay_in_force_while_their_archives_are_faulty() {
     fs::write(root.join("synapse-libs/a-0.zip"), good("0")).unwrap();
     let before = bus.stderr().len();
     reload("a second one", "3", "0 changed, 0 new, 0 removed\"");
-    let log = bus.stderr()[before..].to_owned();
-    assert!(log.contains("two libraries are named `lib`") && log.contains("a-0.zip"), "{log}");
+    until("another archive is in the log", || {
+        let log = bus.stderr()[before..].to_owned();
+        log.contains("two libraries are named `lib`") && log.contains("a-0.zip")
+    });
     fs::remove_file(root.join("synapse-libs/a-0.zip")).unwrap();
     let before = bus.stderr().len();
     fs::remove_file(&path).unwrap();
     reload("removed", "500", "0 changed, 0 new, 1 removed\"");
-    let log = bus.stderr()[before..].to_owned();
-    assert!(log.contains("no archive of a library `lib`"), "{log}");
+    until("its removal is in the log", || bus.stderr()[before..].contains("no archive of a library `lib`"));
     // The version before comes back from the list of generations.
     let list = json(&bus, "GET", "/generations");
     let newest = &list["generations"][0];
