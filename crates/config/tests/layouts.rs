@@ -212,6 +212,30 @@ fn a_project_of_the_newer_tools() {
 const LIBRARIES: &str = "<artifacts><artifact name='mail' version='1.0.0' type='synapse/lib' serverRole='EnterpriseServiceBus'>\
                          <file>mail-connector-1.0.0.zip</file></artifact></artifacts>";
 
+/// A module of a project may have the name of the directory that is the registry elsewhere.
+#[test]
+fn a_module_with_the_name_registry_is_read_as_a_module() {
+    let item = "<artifacts><artifact name='e' version='1' type='registry/resource'><item><file>e.xml</file>\
+        <path>/_system/config/endpoints</path></item></artifact></artifacts>";
+    let root = directory(
+        "module-registry",
+        &[
+            ("pom.xml", "<project/>"),
+            ("flows/pom.xml", "<project/>"),
+            ("flows/src/main/synapse-config/sequences/S.xml", &sequence("S")),
+            ("registry/pom.xml", "<project/>"),
+            ("registry/artifact.xml", item),
+            ("registry/e.xml", "<e/>"),
+        ],
+    );
+    let loaded = load(&root, &LoadOptions::default());
+    assert_eq!(resource(&loaded, "conf:endpoints/e.xml").as_deref(), Some("<e/>"));
+    let findings = reported(&loaded);
+    assert!(findings.iter().all(|finding| !finding.starts_with("error")), "{findings:#?}");
+    let modules = loaded.diagnostics.iter().flat_map(|found| &found.labels);
+    assert!(modules.into_iter().any(|(_, label)| label.contains("`registry/pom.xml`")), "{findings:#?}");
+}
+
 /// Descriptors of the newer tools name resources by their paths in the registry; the files lie in the directories of these paths.
 #[test]
 fn described_resources_lie_where_their_path_says() {

@@ -110,7 +110,11 @@ impl<'a> Project<'a> {
 
     /// Any directory.
     pub fn directory(&mut self, path: &Path) {
-        self.claimed.insert(path.join("registry"));
+        let registry = path.join("registry");
+        // A module of a project that is named so lies beside the others, with a descriptor of its resources.
+        if !root_element(&registry.join("artifact.xml")).is_some_and(|root| root.is_descriptor()) {
+            self.claimed.insert(registry);
+        }
         let kinds = ArtifactKind::all().filter(|kind| !kind.directory().is_empty());
         let is_root = path.join("synapse.xml").is_file()
             || kinds.into_iter().any(|kind| {

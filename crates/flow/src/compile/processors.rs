@@ -113,6 +113,14 @@ fn pace(processor: &MessageProcessor, compiler: &mut Compiler<'_>) -> Option<Pac
         _ => None,
     });
     let Some(expression) = expression else {
+        if text(processor, "throttle.interval").is_some_and(|written| written != "-1") {
+            compiler.warning(
+                "ignored-parameter",
+                "the parameter `throttle.interval` has no effect",
+                place(processor, "throttle.interval"),
+                "it is for `cronExpression`: without that, `interval` is the time between two messages",
+            );
+        }
         return Some(Pace::Interval(milliseconds(processor, "interval", 1000, compiler)?.max(SHORTEST)));
     };
     // -1 is what WSO2 has for none.
@@ -423,6 +431,7 @@ mod tests {
                 "interval=1;client.retry.interval=0;max.delivery.attempts=-1;max.delivery.drop=Enabled",
             ),
             (FORWARDING, "cronExpression=0 0 6 * * ?;throttle.interval=-1;is.active=FALSE"),
+            (FORWARDING, "interval=5;throttle.interval=-1"),
             (SAMPLING, "sequence=S;max.store.connection.attempts=5;store.connection.retry.interval=5"),
             (FORWARDING, "cronExpression=0 0 6 * * ?;throttle.interval=50;non.retry.status.codes=400, 404,"),
             (FAILOVER, "message.target.store.name=N"),
@@ -440,6 +449,16 @@ mod tests {
         ] {
             let tested = tested(kind, parameters);
             assert!(tested.found.is_empty(), "{parameters}: {:?}", tested.found);
+            assert_eq!(tested.bus.plan().processors().len(), 1, "{parameters}");
+        }
+    }
+
+    #[test]
+    fn a_pause_between_messages_without_times_says_that_it_has_no_effect() {
+        for parameters in ["interval=5;throttle.interval=50", "throttle.interval=x;cronExpression="] {
+            let tested = tested(FORWARDING, parameters);
+            let says = "ignored-parameter: the parameter `throttle.interval` has no effect";
+            assert!(tested.reports(says), "{parameters}: {:?}", tested.found);
             assert_eq!(tested.bus.plan().processors().len(), 1, "{parameters}");
         }
     }

@@ -23,9 +23,13 @@ use schedule::LONGEST_WAIT;
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use stores::{Message, Store, StoreError};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+
+/// The least time between two lines in the log about attempts with one message.
+const BETWEEN_LINES: Duration = Duration::from_secs(1);
 
 /// What a processor works with for one message or attempt.
 struct Work {
@@ -73,16 +77,27 @@ enum Pause {
 struct Tries {
     message: String,
     count: u32,
+    /// When the log had a line about one that failed.
+    said: Option<Instant>,
 }
 
 impl Tries {
     /// Counts one that failed.
-    fn failed(&mut self, message: &Message) -> u32 {
-        if self.message != message.id {
-            *self = Tries { message: message.id.clone(), count: 0 };
+    fn failed(&mut self, message: &str) -> u32 {
+        if self.message != message {
+            *self = Tries { message: message.to_owned(), ..Tries::default() };
         }
         self.count = self.count.saturating_add(1);
         self.count
+    }
+
+    /// Whether the log is to have a line about the last one: about the first one, and then one in a second.
+    fn say(&mut self, now: Instant) -> bool {
+        let says = self.said.is_none_or(|said| now.saturating_duration_since(said) >= BETWEEN_LINES);
+        if says {
+            self.said = Some(now);
+        }
+        says
     }
 }
 
@@ -378,15 +393,17 @@ impl Work {
         Ok(())
     }
 
-    /// Counts an attempt that failed, with a line in the log.
+    /// Counts an attempt that failed, with a line in the log unless there was one just now.
     fn attempt_failed(&self, message: &Message, tries: &mut Tries, why: &str) -> u32 {
-        let attempts = tries.failed(message);
-        tracing::warn!(
-            processor = self.processor.name,
-            message_id = message.id,
-            place = self.place(),
-            "attempt {attempts} failed: {why}"
-        );
+        let attempts = tries.failed(&message.id);
+        if tries.say(transport::clock::now()) {
+            tracing::warn!(
+                processor = self.processor.name,
+                message_id = message.id,
+                place = self.place(),
+                "attempt {attempts} failed: {why}"
+            );
+        }
         attempts
     }
 
@@ -428,5 +445,28 @@ impl Work {
             "the message processor is deactivated: {why}"
         );
         self.processor.activation.switch(false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_without_a_pause_do_not_fill_the_log() {
+        let begin = Instant::now();
+        let mut tries = Tries::default();
+        let mut lines = |id: &str, at: Instant| {
+            let failed = (0..1000).filter(|_| {
+                tries.failed(id);
+                tries.say(at)
+            });
+            failed.count()
+        };
+        assert_eq!(lines("a", begin), 1);
+        assert_eq!(lines("a", begin + BETWEEN_LINES / 2), 0);
+        assert_eq!(lines("a", begin + BETWEEN_LINES), 1);
+        // Another message is another matter.
+        assert_eq!(lines("b", begin + BETWEEN_LINES), 1);
     }
 }
