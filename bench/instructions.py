@@ -10,7 +10,7 @@ with what was inlined, and calls per request. Needs valgrind and wrk (apt-get in
 import argparse, pathlib, subprocess, sys, tempfile
 
 import routes
-from common import TARGET, Counted, Machines, exact, free_port, need, script, wait_for
+from common import TARGET, Counted, Machines, ask, free_port, need, script, wait_for
 
 
 def main():
@@ -25,7 +25,7 @@ def main():
     work = pathlib.Path(tempfile.mkdtemp())
     backend, bus = free_port(), free_port()
     subprocess.run([options.busbar, "bench", "messages", "--dir", work], check=True, stdout=subprocess.DEVNULL)
-    (work / "bus.xml").write_text(routes.CONFIG.format(backend=backend))
+    (work / "bus.xml").write_text(routes.config(backend))
     with Machines(work) as machines:
         machines.start(None, options.busbar, "backend", "--listen", f"127.0.0.1:{backend}", "--mode", "echo", "--workers", "1")
         counted = Counted(machines, options.busbar, "run", work / "bus.xml", "--http", f"127.0.0.1:{bus}", "--admin", "127.0.0.1:0",
@@ -34,7 +34,8 @@ def main():
         for route in options.routes:
             path = f"/services/{route}"
             body = routes.message(work, path, options.size)
-            exact(bus, path, body.read_bytes())
+            if ask(bus, path, body.read_bytes()) != (200, routes.answer(path, body.read_bytes())):
+                sys.exit(f"{path}: the answer is another one")
             own, calls, requests = counted.count(bus, path, script(work, f"post-{route}", body), options.seconds)
             print(f"{route} {options.size}: {sum(own.values()) / requests:,.0f} instructions a request ({requests} requests)", flush=True)
             for function, count in own.most_common(options.top):

@@ -9,6 +9,9 @@ use xml::{Event, Limits, Tokenizer};
 /// How far into the message its payload has to begin.
 const WINDOW: usize = 8 * 1024;
 
+/// How much of it is read at first.
+const FIRST: usize = 256;
+
 /// See the module.
 #[derive(Debug)]
 pub struct Opened {
@@ -55,14 +58,27 @@ fn open(tokenizer: &mut Tokenizer, message: &Bytes, version: SoapVersion) -> Opt
     if message.first() != Some(&b'<') {
         return None;
     }
-    tokenizer.feed(&message[..message.len().min(WINDOW)]);
+    let window = &message[..message.len().min(WINDOW)];
+    let mut fed = 0;
+    // The prefixes of envelope and body.
     let mut tags = [String::new(), String::new()];
     let mut scope: Vec<(String, String)> = Vec::new();
     let mut start;
     loop {
         start = tokenizer.position().offset;
         let depth = tokenizer.depth();
-        let Event::StartElement { name, attributes, empty } = tokenizer.next().ok()?? else { continue };
+        let event = match tokenizer.next().ok()? {
+            Some(event) => event,
+            None if fed == window.len() => return None,
+            None => {
+                // Most payloads begin early, and what is behind their start tag is not looked at.
+                let piece = &window[fed..window.len().min((2 * fed).max(FIRST))];
+                tokenizer.feed(piece);
+                fed += piece.len();
+                continue;
+            }
+        };
+        let Event::StartElement { name, attributes, empty } = event else { continue };
         if depth == 2 && !tags[1].is_empty() {
             scope.retain(|(prefix, _)| attributes.declarations().all(|(declared, _)| declared != prefix));
             break;
@@ -75,13 +91,10 @@ fn open(tokenizer: &mut Tokenizer, message: &Bytes, version: SoapVersion) -> Opt
             _ => continue,
         };
         let expected = if depth == 0 { "Envelope" } else { "Body" };
-        if empty || !name.is(version.namespace(), expected) {
+        if empty || name.prefix().is_empty() || !name.is(version.namespace(), expected) {
             return None;
         }
-        *tag = match name.prefix() {
-            "" => return None,
-            prefix => format!("{prefix}:{expected}"),
-        };
+        name.prefix().clone_into(tag);
         for (prefix, uri) in attributes.declarations() {
             if prefix.is_empty() || uri.contains(['"', '&', '<']) {
                 return None;
@@ -91,18 +104,26 @@ fn open(tokenizer: &mut Tokenizer, message: &Bytes, version: SoapVersion) -> Opt
         }
     }
     let [envelope, body] = &tags;
-    let end = before_end_tag(before_end_tag(message, envelope)?, body)?.len();
+    let end = before_end_tag(before_end_tag(message, envelope, ":Envelope")?, body, ":Body")?.len();
     if end <= start {
         return None;
     }
-    let scope = scope.iter().map(|(prefix, uri)| format!(" xmlns:{prefix}=\"{uri}\"")).collect();
-    Some(Opened { message: message.clone(), payload: start..end, scope })
+    let mut written = String::new();
+    for (prefix, uri) in &scope {
+        for part in [" xmlns:", prefix, "=\"", uri, "\""] {
+            written.push_str(part);
+        }
+    }
+    Some(Opened { message: message.clone(), payload: start..end, scope: written })
 }
 
-/// What is before the end tag of that name, which is the last of `text` but for white space.
-fn before_end_tag<'a>(text: &'a [u8], name: &str) -> Option<&'a [u8]> {
+/// What is before the end tag of that name (its prefix, and the rest), which is the last of `text` but for white space.
+fn before_end_tag<'a>(text: &'a [u8], prefix: &str, rest: &str) -> Option<&'a [u8]> {
     let tag = text.trim_ascii_end().strip_suffix(b">")?.trim_ascii_end();
-    tag.strip_suffix(name.as_bytes())?.strip_suffix(b"</").map(<[u8]>::trim_ascii_end)
+    tag.strip_suffix(rest.as_bytes())?
+        .strip_suffix(prefix.as_bytes())?
+        .strip_suffix(b"</")
+        .map(<[u8]>::trim_ascii_end)
 }
 
 #[cfg(test)]

@@ -183,7 +183,7 @@ impl<'a> Canonicalizer<'a> {
             let has = self.has(n);
             match doc.kind(n) {
                 NodeKind::Element if has => self.start(n),
-                NodeKind::Text if has => push_text_with(self.out, doc.text(n), &HEXADECIMAL),
+                NodeKind::Text if has => push_text_with::<false>(self.out, doc.text(n), &HEXADECIMAL),
                 NodeKind::Comment if has && self.comments => self.outside(n, |c| {
                     c.out.extend_from_slice(b"<!--");
                     c.out.extend_from_slice(doc.text(n).as_bytes());
@@ -279,7 +279,7 @@ impl<'a> Canonicalizer<'a> {
                 self.out.extend_from_slice(if prefix == NO_PREFIX { b" xmlns" } else { b" xmlns:" });
                 self.out.extend_from_slice(doc.names.prefix_str(prefix).as_bytes());
                 self.out.extend_from_slice(b"=\"");
-                push_attribute_with(self.out, doc.names.uri_str(uri), &HEXADECIMAL);
+                push_attribute_with::<false>(self.out, doc.names.uri_str(uri), &HEXADECIMAL);
                 self.out.push(b'"');
             }
         }
@@ -376,7 +376,7 @@ impl<'a> Canonicalizer<'a> {
             }
             self.out.extend_from_slice(local.as_bytes());
             self.out.extend_from_slice(b"=\"");
-            push_attribute_with(self.out, value, &HEXADECIMAL);
+            push_attribute_with::<false>(self.out, value, &HEXADECIMAL);
             self.out.push(b'"');
         }
     }

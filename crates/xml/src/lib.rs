@@ -46,7 +46,7 @@ pub use write::{
 
 /// Escaping for XML in UTF-8.
 pub mod escape {
-    pub use crate::serialize::{has_controls, push_attribute, push_controlled, push_text};
+    pub use crate::serialize::{push_attribute, push_attribute_controlled, push_text, push_text_controlled};
 }
 
 /// Iterators over the tree.

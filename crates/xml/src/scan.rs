@@ -70,6 +70,35 @@ fn text_ends(block: &[u8; 16]) -> u32 {
     }
 }
 
+/// The bytes that control characters above the space, NEL and U+2028 begin with.
+pub(crate) const CONTROL_STARTS: [u8; 3] = [0x7F, 0xC2, 0xE2];
+
+/// The same for [`CONTROL_STARTS`].
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[inline(always)]
+fn control_starts(block: &[u8; 16]) -> u32 {
+    use std::arch::x86_64::{
+        _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
+    };
+    let [first, second, third] = CONTROL_STARTS;
+    // SAFETY: as in `text_ends`.
+    #[allow(unsafe_code)]
+    unsafe {
+        let x = _mm_loadu_si128(block.as_ptr().cast());
+        let hits = _mm_cmpeq_epi8(x, _mm_set1_epi8(first as i8));
+        let hits = _mm_or_si128(hits, _mm_cmpeq_epi8(x, _mm_set1_epi8(second as i8)));
+        let hits = _mm_or_si128(hits, _mm_cmpeq_epi8(x, _mm_set1_epi8(third as i8)));
+        _mm_movemask_epi8(hits) as u32
+    }
+}
+
+#[inline(always)]
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+fn control_start(x: u64) -> u64 {
+    let [first, second, third] = CONTROL_STARTS;
+    is(x, first) | is(x, second) | is(x, third)
+}
+
 /// The same for `quote`, `<`, `&` and control characters; for writing, also for the byte that U+FFFE and U+FFFF begin with.
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 #[inline(always)]
@@ -95,29 +124,33 @@ fn value_ends<const WRITING: bool>(block: &[u8; 16], quote: u8) -> u32 {
 /// The first `quote`, `<`, `&` or control character (tab, line feed, carriage return) at or after `from`, else the length.
 #[inline(always)]
 pub(crate) fn value_end(input: &[u8], from: usize, quote: u8) -> usize {
-    value_stop::<false>(input, from, quote)
+    value_stop::<false, false>(input, from, quote)
 }
 
 /// The first byte that may need escaping in a value in double quotes: those of [`value_end`], and the first byte of
-/// U+FFFE and U+FFFF.
+/// U+FFFE and U+FFFF; with `CONTROLS` also those of [`CONTROL_STARTS`].
 #[inline(always)]
-pub(crate) fn value_escape(input: &[u8], from: usize) -> usize {
-    value_stop::<true>(input, from, b'"')
+pub(crate) fn value_escape<const CONTROLS: bool>(input: &[u8], from: usize) -> usize {
+    value_stop::<true, CONTROLS>(input, from, b'"')
 }
 
 #[inline(always)]
-fn value_stop<const WRITING: bool>(input: &[u8], from: usize, quote: u8) -> usize {
+fn value_stop<const WRITING: bool, const CONTROLS: bool>(input: &[u8], from: usize, quote: u8) -> usize {
     let mut at = from;
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    let hits = |block: &[u8; 16]| {
+        value_ends::<WRITING>(block, quote) | if CONTROLS { control_starts(block) } else { 0 }
+    };
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     while let Some(block) = input.get(at..).and_then(<[u8]>::first_chunk::<16>) {
-        let hit = value_ends::<WRITING>(block, quote);
+        let hit = hits(block);
         if hit != 0 {
             return at + hit.trailing_zeros() as usize;
         }
         at += 16;
     }
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    return at + value_ends::<WRITING>(&last_block(&input[at..]), quote).trailing_zeros() as usize;
+    return at + hits(&last_block(&input[at..])).trailing_zeros() as usize;
     #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
     {
         while let Some(chunk) = input.get(at..).and_then(<[u8]>::first_chunk) {
@@ -126,33 +159,48 @@ fn value_stop<const WRITING: bool>(input: &[u8], from: usize, quote: u8) -> usiz
             if WRITING {
                 hit |= is(x, 0xEF);
             }
+            if CONTROLS {
+                hit |= control_start(x);
+            }
             if hit != 0 {
                 return at + (hit.trailing_zeros() / 8) as usize;
             }
             at += 8;
         }
-        tail(input, at, |b| b == quote || b == b'<' || b == b'&' || b < 0x20 || WRITING && b == 0xEF)
+        tail(input, at, |b| {
+            b == quote
+                || b == b'<'
+                || b == b'&'
+                || b < 0x20
+                || WRITING && b == 0xEF
+                || CONTROLS && CONTROL_STARTS.contains(&b)
+        })
     }
 }
 
 /// The first byte that may need escaping in text: `<`, `>`, `&`, a control character (some line feeds and tabs are
-/// among them), the first byte of U+FFFE and U+FFFF.
+/// among them), the first byte of U+FFFE and U+FFFF; with `CONTROLS` also those of [`CONTROL_STARTS`].
 #[inline(always)]
-pub(crate) fn text_escape(input: &[u8], from: usize) -> usize {
+pub(crate) fn text_escape<const CONTROLS: bool>(input: &[u8], from: usize) -> usize {
     let mut at = from;
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    let hits = |block: &[u8; 16]| text_escapes(block) | if CONTROLS { control_starts(block) } else { 0 };
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     while let Some(block) = input.get(at..).and_then(<[u8]>::first_chunk::<16>) {
-        let hit = text_escapes(block);
+        let hit = hits(block);
         if hit != 0 {
             return at + hit.trailing_zeros() as usize;
         }
         at += 16;
     }
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    return at + text_escapes(&last_block(&input[at..])).trailing_zeros() as usize;
+    return at + hits(&last_block(&input[at..])).trailing_zeros() as usize;
     #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
     {
-        let hits = |x| is(x, b'<') | is(x, b'>') | is(x, b'&') | is(x, 0xEF) | control(x);
+        let hits = |x| {
+            let hit = is(x, b'<') | is(x, b'>') | is(x, b'&') | is(x, 0xEF) | control(x);
+            hit | if CONTROLS { control_start(x) } else { 0 }
+        };
         while let Some(chunk) = input.get(at..).and_then(<[u8]>::first_chunk) {
             let hit = hits(u64::from_le_bytes(*chunk));
             if hit != 0 {
@@ -253,25 +301,58 @@ pub(crate) struct Glance {
     pub brackets: bool,
 }
 
-/// Written so that the compiler makes vector code of it.
 pub(crate) fn glance(bytes: &[u8]) -> Glance {
-    #[inline(always)]
-    fn block(bytes: &[u8]) -> (u8, u8) {
-        let (mut odd, mut bracket) = (0u8, 0u8);
-        for &b in bytes {
-            // Above ASCII, or a control character other than tab and line ends.
-            odd |= (b & 0x80)
-                | u8::from(b < 0x20) & u8::from(b != b'\t') & u8::from(b != b'\n') & u8::from(b != b'\r');
-            bracket |= u8::from(b == b']');
-        }
-        (odd, bracket)
-    }
     let (blocks, rest) = bytes.as_chunks::<64>();
-    let (mut odd, mut bracket) = block(rest);
-    for bytes in blocks {
-        let (o, b) = block(bytes);
-        odd |= o;
-        bracket |= b;
+    let mut last = [b' '; 64];
+    last[..rest.len()].copy_from_slice(rest);
+    let (first, last) = (glance_at(blocks), glance_at(&[last]));
+    Glance { plain: first.plain && last.plain, brackets: first.brackets || last.brackets }
+}
+
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+fn glance_at(blocks: &[[u8; 64]]) -> Glance {
+    use std::arch::x86_64::{
+        _mm_andnot_si128, _mm_cmpeq_epi8, _mm_cmplt_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128,
+        _mm_set1_epi8, _mm_setzero_si128,
+    };
+    // SAFETY: as in `text_ends`; the sixteen bytes at 0, 16, 32 and 48 of a block are there.
+    #[allow(unsafe_code)]
+    unsafe {
+        let (mut odd, mut brackets) = (_mm_setzero_si128(), _mm_setzero_si128());
+        for block in blocks {
+            let x: [_; 4] = std::array::from_fn(|i| _mm_loadu_si128(block.as_ptr().add(16 * i).cast()));
+            // As signed numbers, bytes above ASCII are below the space too.
+            let below = x.map(|x| _mm_cmplt_epi8(x, _mm_set1_epi8(b' ' as i8)));
+            let both = |a, b| _mm_or_si128(a, b);
+            let found =
+                x.map(|x| _mm_cmpeq_epi8(x, _mm_set1_epi8(b']' as i8))).into_iter().fold(brackets, both);
+            brackets = found;
+            if _mm_movemask_epi8(below.into_iter().fold(_mm_setzero_si128(), both)) == 0 {
+                continue;
+            }
+            for (x, below) in x.into_iter().zip(below) {
+                let blank = both(
+                    _mm_cmpeq_epi8(x, _mm_set1_epi8(b'\t' as i8)),
+                    both(
+                        _mm_cmpeq_epi8(x, _mm_set1_epi8(b'\n' as i8)),
+                        _mm_cmpeq_epi8(x, _mm_set1_epi8(b'\r' as i8)),
+                    ),
+                );
+                odd = both(odd, _mm_andnot_si128(blank, below));
+            }
+        }
+        Glance { plain: _mm_movemask_epi8(odd) == 0, brackets: _mm_movemask_epi8(brackets) != 0 }
+    }
+}
+
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+fn glance_at(blocks: &[[u8; 64]]) -> Glance {
+    let (mut odd, mut bracket) = (0u8, 0u8);
+    for &b in blocks.as_flattened() {
+        // Above ASCII, or a control character other than tab and line ends.
+        odd |= (b & 0x80)
+            | u8::from(b < 0x20) & u8::from(b != b'\t') & u8::from(b != b'\n') & u8::from(b != b'\r');
+        bracket |= u8::from(b == b']');
     }
     Glance { plain: odd == 0, brackets: bracket != 0 }
 }
@@ -342,17 +423,35 @@ mod tests {
         for n in 0..40 {
             for tail in 0..20 {
                 let mut text = vec![0xC3; n];
-                assert_eq!(text_escape(&text, 0), n);
+                assert_eq!(text_escape::<false>(&text, 0), n);
                 text.push(b'>');
                 text.resize(n + 1 + tail, b'x');
-                assert_eq!(text_escape(&text, 0), n, "{tail}");
-                assert_eq!(text_escape(&text, n + 1), text.len());
-                assert_eq!(value_escape(&text, 0), text.len());
+                assert_eq!(text_escape::<false>(&text, 0), n, "{tail}");
+                assert_eq!(text_escape::<false>(&text, n + 1), text.len());
+                assert_eq!(value_escape::<false>(&text, 0), text.len());
                 text[n] = b'"';
-                assert_eq!((value_escape(&text, 0), value_escape(&text, n + 1)), (n, text.len()));
+                assert_eq!(
+                    (value_escape::<false>(&text, 0), value_escape::<false>(&text, n + 1)),
+                    (n, text.len())
+                );
                 // A character that XML does not allow, and that equals the padding.
                 text[n] = 0;
-                assert_eq!((value_escape(&text, 0), text_escape(&text, 0)), (n, n));
+                assert_eq!((value_escape::<false>(&text, 0), text_escape::<false>(&text, 0)), (n, n));
+            }
+        }
+    }
+
+    #[test]
+    fn a_glance_sees_every_byte_at_every_place() {
+        for length in [0, 1, 15, 16, 63, 64, 65, 127, 128, 200] {
+            for at in 0..length {
+                for byte in 0..=255 {
+                    let mut bytes = vec![b'x'; length];
+                    bytes[at] = byte;
+                    let glance = glance(&bytes);
+                    assert_eq!(glance.plain, byte < 0x80 && !is_control(byte), "{byte} at {at} of {length}");
+                    assert_eq!(glance.brackets, byte == b']', "{byte} at {at} of {length}");
+                }
             }
         }
     }

@@ -282,7 +282,7 @@ pub(crate) struct FixedName {
 impl Op {
     pub fn text(text: &str, raw: bool) -> Op {
         let mut escaped = Vec::new();
-        xml::escape::push_controlled(&mut escaped, text, xml::escape::push_text);
+        xml::escape::push_text_controlled(&mut escaped, text);
         Op::Text { text: text.into(), escaped: escaped.into(), raw }
     }
 }
@@ -335,7 +335,7 @@ impl Literal {
                 && self.sets.is_empty()
             {
                 fixed.extend_from_slice(&lead);
-                xml::escape::push_controlled(&mut fixed, value, xml::escape::push_attribute);
+                xml::escape::push_attribute_controlled(&mut fixed, value);
                 fixed.push(b'"');
             }
             attribute.lead = lead.into();

@@ -1,6 +1,6 @@
 //! Expressions that are evaluated without the engine of XPath, because a general evaluation costs many times as much as they do:
 //! arithmetic of local variables and numbers ([`crate::arithmetic`]), a path of names compared with a constant (`@type = 'x'`),
-//! the name of a node, white space normalised, parts of texts, and these concatenated.
+//! the name of a node, white space normalised, parts of texts, and these concatenated, texts found in others, and conditions of these.
 //!
 //! Preconditions: variables are local, paths consist of names, functions are those of the core library. What the operands are is known
 //! at run time: where a value is not a number or a text, or a string value is not in one piece, the expression is evaluated in the general
@@ -23,7 +23,22 @@ pub(crate) enum Simple {
     Compared(BinaryOp, Box<[NameStep]>, Constant),
     /// The same with a number of XPath 2.0: what is no number is an error.
     ComparedStrictly(BinaryOp, Box<[NameStep]>, f64),
+    /// Whether a path has nodes.
+    Exists(Box<[NameStep]>),
+    /// `and`, `or` and `not()` of these, all of which are booleans.
+    All(Box<[Simple]>),
+    Any(Box<[Simple]>),
+    Not(Box<Simple>),
+    /// Whether the second text is found there in the first one.
+    Found(Place, Box<(Text, Text)>),
     Text(Text),
+}
+
+/// See [`Simple::Found`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place {
+    Start,
+    Anywhere,
 }
 
 /// See [`Simple::Compared`].
@@ -45,6 +60,9 @@ pub(crate) enum Text {
     OfOnly(Box<[NameStep]>),
     Normalized(Box<Text>),
     Part(Box<Text>, Arithmetic, Option<Arithmetic>),
+    /// The part of the first text before or after the second one.
+    Before(Box<(Text, Text)>),
+    After(Box<(Text, Text)>),
     Joined(Box<[Text]>),
 }
 
@@ -75,9 +93,37 @@ impl Simple {
             ExprKind::Binary(..) | ExprKind::Negate(_) => {
                 Some(Simple::Double(Arithmetic::of_untyped(tree, scope)?))
             }
-            ExprKind::Call(..) => Text::of(tree, version1, scope).map(Simple::Text),
+            ExprKind::And(parts) => Some(Simple::All(Simple::conditions(parts, version1, scope)?)),
+            ExprKind::Or(parts) => Some(Simple::Any(Simple::conditions(parts, version1, scope)?)),
+            ExprKind::Call(name, arguments) if name.prefix.is_empty() => {
+                let place = match (name.local.as_str(), arguments.as_slice()) {
+                    ("not", [condition]) => {
+                        return Some(Simple::Not(Box::new(Simple::condition(condition, version1, scope)?)));
+                    }
+                    ("contains", [_, _]) => Place::Anywhere,
+                    ("starts-with", [_, _]) => Place::Start,
+                    _ => return Text::of(tree, version1, scope).map(Simple::Text),
+                };
+                Some(Simple::Found(place, Text::both(arguments, version1, scope)?))
+            }
             _ => None,
         }
+    }
+
+    fn conditions(parts: &[ast::Expr], version1: bool, scope: &mut impl Scope) -> Option<Box<[Simple]>> {
+        parts.iter().map(|part| Simple::condition(part, version1, scope)).collect()
+    }
+
+    /// An expression of which only the effective boolean value counts.
+    fn condition(tree: &ast::Expr, version1: bool, scope: &mut impl Scope) -> Option<Simple> {
+        if let Some(steps) = scope.path(tree) {
+            return Some(Simple::Exists(steps));
+        }
+        Simple::of(tree, version1, scope).filter(Simple::is_boolean)
+    }
+
+    fn is_boolean(&self) -> bool {
+        !matches!(self, Simple::Number(_) | Simple::Double(_) | Simple::Text(_))
     }
 
     /// As a condition: the kind that the context node must have (`self::text()`).
@@ -145,6 +191,10 @@ impl Text {
             ("local-name", arguments) => nodes(arguments, Property::LocalName)?,
             ("normalize-space", []) => Text::Normalized(Box::new(nodes(&[], Property::Value)?)),
             ("normalize-space", [text]) => Text::Normalized(Box::new(Text::argument(text, version1, scope)?)),
+            ("string", []) => nodes(&[], Property::Value)?,
+            ("string", [text]) => Text::argument(text, version1, scope)?,
+            ("substring-before", [_, _]) => Text::Before(Text::both(arguments, version1, scope)?),
+            ("substring-after", [_, _]) => Text::After(Text::both(arguments, version1, scope)?),
             ("concat", [_, _, ..]) => {
                 let parts = arguments.iter().map(|part| Text::argument(part, version1, scope));
                 Text::Joined(parts.collect::<Option<_>>()?)
@@ -168,6 +218,12 @@ impl Text {
             }
             _ => return None,
         })
+    }
+
+    /// The texts of two arguments.
+    fn both(arguments: &[ast::Expr], version1: bool, scope: &mut impl Scope) -> Option<Box<(Text, Text)>> {
+        let [a, b] = arguments else { return None };
+        Some(Box::new((Text::argument(a, version1, scope)?, Text::argument(b, version1, scope)?)))
     }
 
     /// The text of an argument.
@@ -229,6 +285,40 @@ pub(crate) mod tests {
             "concat($tree, 'x')",
             "concat($nodes, 'x')",
             "concat('a', 'b')",
+            "string()",
+            "string(.)",
+            "string(b)",
+            "string(@k)",
+            "string($text)",
+            "string($number)",
+            "string($tree)",
+            "string($nodes)",
+            "substring-before(., ' ')",
+            "substring-before(b, '')",
+            "substring-after(., 'v')",
+            "substring-after(@x, 'nothing')",
+            "substring-after(b, '')",
+            "substring-after('a-b-c', '-')",
+            "substring-before(concat(@k, '-', @k), '-')",
+            "contains(., '1')",
+            "contains(@k, '')",
+            "contains(b, $text)",
+            "contains('axb', $text)",
+            "contains(name(), $number)",
+            "starts-with(., ' ')",
+            "starts-with(@k, @k)",
+            "starts-with(nothing, b)",
+            "starts-with(n, '-')",
+            "b and @k",
+            "b or nothing",
+            "not(b)",
+            "not(b = '2' or @k)",
+            "@k = '2' and contains(@x, 'u') or not(@k > 2)",
+            "b > 1 and b < 3",
+            "n > 1 and n < 3",
+            "not($text = 'x') or not($nodes)",
+            "b and 1",
+            "not(not(starts-with(@k, '2')) and c)",
             "substring('abcde', 0, $number)",
             "substring(., 2)",
             "substring($text, $number - 1, 1 + 1)",

@@ -290,3 +290,59 @@ fn template_rules() {
         }
     }
 }
+
+/// From XPath 2.0 on, nodes whose values are compared, added, sorted or written need no atomic values of their own.
+#[test]
+fn values_of_nodes() {
+    let paths = ["@n", "a/@n", "a", "b", "n", ".", "c/a", "nothing", "node()", "r/a", "comment()", "//@n"];
+    for version in ["2.0", "3.0"] {
+        let (mut right, mut wrong) = (0, 0);
+        let mut both = |short: &str, long: &str| {
+            let made = [short, long].map(|content| {
+                run(&sheet(version, "", &format!("<xsl:template match='/'><o>{content}</o></xsl:template>")))
+            });
+            match &made {
+                [Err(_), Err(_)] => wrong += 1,
+                [short_made, long_made] => {
+                    right += 1;
+                    assert_eq!(short_made, long_made, "{version} {short} {long}");
+                }
+            }
+        };
+        for path in paths {
+            for one in ["//a", "//b", "/", "//*", "//a[1]"] {
+                let each = |content: &str| format!("<xsl:for-each select='{one}'>[{content}]</xsl:for-each>");
+                let written = |expression: &str| each(&format!("<xsl:value-of select='{expression}'/>"));
+                let values = format!("(for $n in {path} return data($n))");
+                both(&written(&format!("sum({path})")), &written(&format!("sum({values})")));
+                both(&written(&format!("sum({path}, 1)")), &written(&format!("sum({values}, 1)")));
+                for op in ["=", "!=", "&lt;", "&gt;="] {
+                    for other in ["2", "10", "-1.5", "3e0", "9007199254740993", "number(\"x\")"] {
+                        let compared = |from: &str| written(&format!("({from}) {op} {other}"));
+                        both(&compared(path), &compared(&values));
+                        let filtered = |from: &str| written(&format!("count(.[{from} {op} {other}])"));
+                        both(&filtered(path), &filtered(&values));
+                    }
+                }
+                let general = format!("({path})[true()]");
+                let attribute = |value: &str| each(&format!("<x v='{{{value}}}' w='-{{{value}}}-'/>"));
+                both(&attribute(path), &attribute(&general));
+                let items = |select: &str| {
+                    each(&format!(
+                        "<xsl:for-each select='{select}'>({{<xsl:value-of select='position(), last(), .'/>}})</xsl:for-each>"
+                    ))
+                };
+                both(&items(path), &items(&general));
+                for attributes in ["", "data-type='number'", "data-type='text' order='descending'"] {
+                    let sorted = |select: &str| {
+                        format!(
+                            "<xsl:for-each select='{one}'><xsl:sort select='{select}' {attributes}/><xsl:sort select='position()' order='descending'/><xsl:value-of select='., name()'/>,</xsl:for-each>"
+                        )
+                    };
+                    both(&sorted(path), &sorted(&general));
+                }
+            }
+        }
+        assert!(right > 1_000 && wrong > 50, "{right} {wrong}");
+    }
+}

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::encode::Repertoire;
 use crate::chars::is_char;
-use crate::scan::{first_bad, text_escape, value_escape};
+use crate::scan::{CONTROL_STARTS, first_bad, text_escape, value_escape};
 
 /// How tab, line feed and carriage return are escaped.
 pub(crate) type Blanks = [&'static [u8]; 3];
@@ -16,53 +16,70 @@ pub(crate) const HEXADECIMAL: Blanks = [b"&#x9;", b"&#xA;", b"&#xD;"];
 /// Appends text; `<`, `>`, `&` and carriage returns as references, characters that XML does not allow as U+FFFD.
 #[inline]
 pub fn push_text(out: &mut Vec<u8>, text: &str) {
-    push_text_with(out, text, &DECIMAL);
+    push_text_with::<false>(out, text, &DECIMAL);
+}
+
+/// As [`push_text`], by the rules of XSLT 2.0: control characters, NEL and U+2028, which would not survive as they are, as
+/// references (XSLT and XQuery Serialization 3.1, section 5).
+#[inline]
+pub fn push_text_controlled(out: &mut Vec<u8>, text: &str) {
+    push_text_with::<true>(out, text, &DECIMAL);
 }
 
 /// Appends an attribute value for double quotes; characters that XML does not allow as U+FFFD.
 #[inline]
 pub fn push_attribute(out: &mut Vec<u8>, value: &str) {
-    push_attribute_with(out, value, &DECIMAL);
+    push_attribute_with::<false>(out, value, &DECIMAL);
+}
+
+/// As [`push_attribute`], by the rules of XSLT 2.0 (see [`push_text_controlled`]).
+#[inline]
+pub fn push_attribute_controlled(out: &mut Vec<u8>, value: &str) {
+    push_attribute_with::<true>(out, value, &DECIMAL);
 }
 
 #[inline]
-pub(crate) fn push_text_with(out: &mut Vec<u8>, text: &str, blanks: &Blanks) {
+pub(crate) fn push_text_with<const CONTROLS: bool>(out: &mut Vec<u8>, text: &str, blanks: &Blanks) {
     let bytes = text.as_bytes();
     let mut p = 0;
     loop {
-        let e = text_escape(bytes, p);
+        let e = text_escape::<CONTROLS>(bytes, p);
         out.extend_from_slice(&bytes[p..e]);
         let Some(&b) = bytes.get(e) else { return };
         p = e + 1;
-        out.extend_from_slice(match b {
+        let piece: &[u8] = match b {
             b'<' => b"&lt;",
             b'>' => b"&gt;",
             b'&' => b"&amp;",
             b'\r' => blanks[2],
             b'\t' | b'\n' => &bytes[e..p],
+            _ if CONTROLS && CONTROL_STARTS.contains(&b) => controlled(out, &text[e..], &mut p),
             _ => allowed(bytes, e, &mut p),
-        });
+        };
+        out.extend_from_slice(piece);
     }
 }
 
 #[inline]
-pub(crate) fn push_attribute_with(out: &mut Vec<u8>, value: &str, blanks: &Blanks) {
+pub(crate) fn push_attribute_with<const CONTROLS: bool>(out: &mut Vec<u8>, value: &str, blanks: &Blanks) {
     let bytes = value.as_bytes();
     let mut p = 0;
     loop {
-        let e = value_escape(bytes, p);
+        let e = value_escape::<CONTROLS>(bytes, p);
         out.extend_from_slice(&bytes[p..e]);
         let Some(&b) = bytes.get(e) else { return };
         p = e + 1;
-        out.extend_from_slice(match b {
+        let piece: &[u8] = match b {
             b'<' => b"&lt;",
             b'&' => b"&amp;",
             b'"' => b"&quot;",
             b'\t' => blanks[0],
             b'\n' => blanks[1],
             b'\r' => blanks[2],
+            _ if CONTROLS && CONTROL_STARTS.contains(&b) => controlled(out, &value[e..], &mut p),
             _ => allowed(bytes, e, &mut p),
-        });
+        };
+        out.extend_from_slice(piece);
     }
 }
 
@@ -77,6 +94,17 @@ fn allowed<'a>(bytes: &'a [u8], from: usize, to: &mut usize) -> &'a [u8] {
         }
     }
     REPLACEMENT
+}
+
+/// The first character of `text`, whose second byte is at `to`, which becomes its end: as it is, unless a reference to it was written.
+fn controlled<'a>(out: &mut Vec<u8>, text: &'a str, to: &mut usize) -> &'a [u8] {
+    let Some(c) = text.chars().next() else { return b"" };
+    *to += c.len_utf8() - 1;
+    if is_control(c) || c == '\u{2028}' {
+        push_reference(out, c);
+        return b"";
+    }
+    &text.as_bytes()[..c.len_utf8()]
 }
 
 const REPLACEMENT: &[u8] = "\u{FFFD}".as_bytes();
@@ -123,25 +151,14 @@ pub(crate) fn is_control(c: char) -> bool {
 /// Whether there are characters that do not survive as they are, by the rules of XSLT 2.0: control characters, NEL and U+2028 (XSLT and
 /// XQuery Serialization 3.1, section 5). Those before the space are escaped anyway.
 #[inline]
-pub fn has_controls(text: &str) -> bool {
+pub(crate) fn has_controls(text: &str) -> bool {
+    let [first, second, third] = CONTROL_STARTS;
     let bytes = text.as_bytes();
-    memchr::memchr3_iter(0x7F, 0xC2, 0xE2, bytes).any(|at| match bytes[at] {
+    memchr::memchr3_iter(first, second, third, bytes).any(|at| match bytes[at] {
         0x7F => true,
         0xC2 => bytes.get(at + 1).is_some_and(|b| (0x80..=0x9F).contains(b)),
         _ => bytes[at..].starts_with("\u{2028}".as_bytes()),
     })
-}
-
-/// Appends text by `push`, and these characters as references.
-#[cold]
-pub fn push_controlled(out: &mut Vec<u8>, text: &str, push: impl Fn(&mut Vec<u8>, &str)) {
-    let mut run = 0;
-    for (at, c) in text.char_indices().filter(|(_, c)| is_control(*c) || *c == '\u{2028}') {
-        push(out, &text[run..at]);
-        push_reference(out, c);
-        run = at + c.len_utf8();
-    }
-    push(out, &text[run..]);
 }
 
 #[cfg(test)]
@@ -173,7 +190,12 @@ mod tests {
     #[test]
     fn every_character_at_every_place() {
         let blanks = ["&#9;", "&#10;", "&#13;"];
-        for c in (0..0x100).chain(0xFEFE..0xFF02).chain(0xFFF8..0x10002).filter_map(char::from_u32) {
+        for c in (0..0x100)
+            .chain(0x2020..0x2030)
+            .chain(0xFEFE..0xFF02)
+            .chain(0xFFF8..0x10002)
+            .filter_map(char::from_u32)
+        {
             for before in [0, 1, 7, 8, 13, 15, 16, 17, 30] {
                 for behind in [0, 1, 2, 9, 17] {
                     let (a, z) = ("a".repeat(before), "z".repeat(behind));
@@ -193,6 +215,16 @@ mod tests {
                         c if !is_char(c) => ("\u{FFFD}", "\u{FFFD}"),
                         _ => (&*plain, &*plain),
                     };
+                    assert_eq!(String::from_utf8(t).unwrap(), format!("{a}{in_text}{z}"), "{c:?}");
+                    assert_eq!(String::from_utf8(v).unwrap(), format!("{a}{in_value}{z}"), "{c:?}");
+                    let (mut t, mut v) = (Vec::new(), Vec::new());
+                    push_text_controlled(&mut t, &text);
+                    push_attribute_controlled(&mut v, &text);
+                    let reference = format!("&#{};", u32::from(c));
+                    let is_referred = has_controls(&plain);
+                    assert_eq!(is_referred, is_control(c) || c == '\u{2028}', "{c:?}");
+                    let in_text = if is_referred { &*reference } else { in_text };
+                    let in_value = if is_referred { &*reference } else { in_value };
                     assert_eq!(String::from_utf8(t).unwrap(), format!("{a}{in_text}{z}"), "{c:?}");
                     assert_eq!(String::from_utf8(v).unwrap(), format!("{a}{in_value}{z}"), "{c:?}");
                 }

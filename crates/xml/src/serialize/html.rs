@@ -159,7 +159,7 @@ static PACKED: [u64; TRAITS.len()] = {
 
 /// Appends text, with the no-break space as `&nbsp;`.
 pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
-    push(out, text, text_escape, |byte, _| match byte {
+    push(out, text, text_escape::<false>, |byte, _| match byte {
         b'<' => Some(b"&lt;"),
         b'>' => Some(b"&gt;"),
         b'&' => Some(b"&amp;"),
@@ -169,7 +169,7 @@ pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
 
 /// Appends an attribute value: `<` and `&{` stay.
 pub(crate) fn push_value(out: &mut Vec<u8>, value: &str) {
-    push(out, value, value_escape, |byte, next| match byte {
+    push(out, value, value_escape::<false>, |byte, next| match byte {
         b'"' => Some(b"&quot;"),
         b'&' if next != Some(&b'{') => Some(b"&amp;"),
         _ => None,

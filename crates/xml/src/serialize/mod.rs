@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub(crate) use encode::replace_lacking;
 pub use error::WriteError;
 pub(crate) use escape::{HEXADECIMAL, push_attribute_with, push_text_with};
-pub use escape::{has_controls, push_attribute, push_controlled, push_text};
+pub use escape::{push_attribute, push_attribute_controlled, push_text, push_text_controlled};
 pub use xml::Serializer;
 pub(crate) use xml::{push_comment, push_pi};
 

@@ -178,6 +178,11 @@ pub(super) fn collapse(text: &str) -> Cow<'_, str> {
 
 /// The double that a lexical form of `xs:double` stands for, white space around it allowed.
 pub fn parse_double(text: &str) -> Option<f64> {
+    // The numbers of XPath 1.0 are among them, and read faster.
+    let number = crate::number::parse(text);
+    if !number.is_nan() {
+        return Some(number);
+    }
     let token = text.trim_matches([' ', '\t', '\r', '\n']);
     match token {
         "INF" => return Some(f64::INFINITY),

@@ -169,6 +169,16 @@ impl<'a> Eval<'a> {
         Ok(if typed { Atomic::String(text) } else { Atomic::Untyped(text) })
     }
 
+    /// The `xs:double` that the value of a node becomes as an operand. `None`: it is no number, or the node has a typed value.
+    pub(crate) fn untyped_double(&self, node: Node) -> Result<Option<f64>, Fault> {
+        let untyped = !node.is_namespace()
+            && matches!(
+                self.doc(node.doc)?.kind(node.id),
+                NodeKind::Element | NodeKind::Attribute | NodeKind::Text | NodeKind::Document
+            );
+        Ok(if untyped { crate::atomic::parse_double(&self.node_string(node)?) } else { None })
+    }
+
     /// Atomization.
     pub(crate) fn atoms_of(&self, value: &Value) -> Result<Vec<Atomic>, Fault> {
         let mut atoms = Vec::with_capacity(value.len());
@@ -789,7 +799,22 @@ impl<'a> Eval<'a> {
         let nodes = |o: &Op| matches!(o, Op::Path(_) | Op::Union(_));
         if nodes(a) || nodes(b) {
             let (walked, other, op) = if nodes(a) { (a, b, op) } else { (b, a, op.mirrored()) };
-            let others = self.atoms_of(&self.value(other, at)?)?;
+            let other = self.value(other, at)?;
+            if let Some(atom) = other.single_atomic()
+                && let Some(wanted) = exact_double(&atom)
+            {
+                let mut found = false;
+                self.each(walked, at, &mut |node| {
+                    spend(1)?;
+                    found = match self.untyped_double(node)? {
+                        Some(number) => crate::number::relation(op, number, wanted),
+                        None => operators::general_comparison(op, &self.atom_of_node(node)?, &atom, span)?,
+                    };
+                    Ok(!found)
+                })?;
+                return Ok(found);
+            }
+            let others = self.atoms_of(&other)?;
             if others.is_empty() {
                 return Ok(false);
             }
@@ -808,6 +833,13 @@ impl<'a> Eval<'a> {
             return Ok(found);
         }
         let (left, right) = (self.value(a, at)?, self.value(b, at)?);
+        if let (Some(a), Some(b)) = (left.single_atomic(), right.single_atomic())
+            && !a.is_function()
+            && !b.is_function()
+        {
+            spend(1)?;
+            return operators::general_comparison(op, &a, &b, span);
+        }
         let (left, right) = (self.atoms_of(&left)?, self.atoms_of(&right)?);
         if op == BinaryOp::Equal && left.len() > 8 && right.len() > 8 && texts(&left) && texts(&right) {
             let texts: HashSet<&str> = right.iter().filter_map(|a| a.as_text()).map(|s| &**s).collect();
@@ -863,6 +895,15 @@ impl<'a> Eval<'a> {
             }
         }
         Ok(Value::from_items(kept))
+    }
+}
+
+/// A number that a comparison with a double compares as this double.
+fn exact_double(atom: &Atomic) -> Option<f64> {
+    match atom {
+        Atomic::Double(number) => Some(*number),
+        Atomic::Integer(number) if number.unsigned_abs() <= 1 << 53 => Some(*number as f64),
+        _ => None,
     }
 }
 

@@ -94,14 +94,14 @@ pub(crate) enum Compared {
 
 /// Compares two values, untyped ones as strings. `None`: their types are not comparable.
 pub(crate) fn compare(a: &Atomic, b: &Atomic) -> Option<Compared> {
+    if let (Some(a), Some(b)) = (a.as_text(), b.as_text()) {
+        return Some(Compared::Order(a.as_bytes().cmp(b.as_bytes())));
+    }
     if let Some((a, b)) = large::wholes(a, b) {
         return Some(Compared::Order(a.cmp(&b)));
     }
     if let (Some(a), Some(b)) = (Number::of(a), Number::of(b)) {
         return Some(numeric_order(a, b).map_or(Compared::Unordered, Compared::Order));
-    }
-    if let (Some(a), Some(b)) = (a.as_text(), b.as_text()) {
-        return Some(Compared::Order(a.as_bytes().cmp(b.as_bytes())));
     }
     Some(match (a, b) {
         (Atomic::Boolean(a), Atomic::Boolean(b)) => Compared::Order(a.cmp(b)),
@@ -134,6 +134,9 @@ pub(crate) fn equal(a: &Atomic, b: &Atomic) -> bool {
 
 /// See [`Atomic::total_order`].
 pub(crate) fn total_order(a: &Atomic, b: &Atomic) -> Ordering {
+    if let (Some(a), Some(b)) = (a.as_text(), b.as_text()) {
+        return a.as_bytes().cmp(b.as_bytes());
+    }
     if let Some((a, b)) = large::wholes(a, b) {
         return a.cmp(&b);
     }

@@ -55,6 +55,14 @@ impl Engine<'_> {
     }
 
     pub(super) fn nodes(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<Vec<Node>> {
+        if let Some(nodes) = self.quick_nodes(expr, focus)? {
+            return Ok(nodes);
+        }
+        self.with(expr, focus, frame, place, |expression, cx| expression.evaluate_nodes(cx))
+    }
+
+    /// The nodes of a path of names, or children by their kinds.
+    pub(super) fn quick_nodes(&self, expr: &Expr, focus: Focus) -> Res<Option<Vec<Node>>> {
         if let Some(path) = self.name_path(expr, focus.node) {
             let mut nodes = Vec::new();
             path.each(path.node, path.steps, &mut |id| {
@@ -62,7 +70,7 @@ impl Engine<'_> {
                 nodes.push(Node::in_document(focus.node.doc, id));
                 false
             });
-            return Ok(nodes);
+            return Ok(Some(nodes));
         }
         if let Expr::XPath(xpath) = expr
             && let Some(kinds) = xpath.children
@@ -79,9 +87,9 @@ impl Engine<'_> {
                 }
             }
             self.spend(visited >> 4)?;
-            return Ok(nodes);
+            return Ok(Some(nodes));
         }
-        self.with(expr, focus, frame, place, |expression, cx| expression.evaluate_nodes(cx))
+        Ok(None)
     }
 
     pub(super) fn string(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<String> {
@@ -109,6 +117,11 @@ impl Engine<'_> {
                 {
                     return Ok(Cow::Borrowed(text));
                 }
+                if let [AvtPart::Items(expr)] = &**parts
+                    && let Some(text) = self.only_text(expr, focus.node)
+                {
+                    return Ok(Cow::Borrowed(text));
+                }
                 let mut text = String::new();
                 for part in parts {
                     match part {
@@ -121,16 +134,15 @@ impl Engine<'_> {
                                 path.doc.push_string_value(node, &mut text);
                             }
                         }
+                        AvtPart::Items(expr) if let Some(only) = self.only_text(expr, focus.node) => {
+                            text.push_str(only);
+                        }
+                        AvtPart::Items(expr)
+                            if let Some(value) = self.quick_text(expr, focus.node, frame) =>
+                        {
+                            text.push_str(&value);
+                        }
                         AvtPart::Items(expr) => {
-                            if let Some(path) = self.name_path(expr, focus.node)
-                                && path.steps.last().is_none_or(|step| step.attribute)
-                                && path.steps.len() < 2
-                            {
-                                if let Some(node) = path.first() {
-                                    text.push_str(&path.doc.string_value(node));
-                                }
-                                continue;
-                            }
                             let value = self.value(expr, focus, frame, place)?;
                             if let Value::String(value) = &value {
                                 text.push_str(value);

@@ -4,7 +4,7 @@
 
 use super::out::Fit;
 use crate::model::{Literal, name_bit};
-use xml::escape::{push_attribute, push_text};
+use xml::escape::{push_attribute, push_attribute_controlled, push_text, push_text_controlled};
 use xml::{StartTag, is_same};
 
 /// A namespace declaration in force, linked to the one before it. Its number stands for all of them.
@@ -96,18 +96,18 @@ impl<'o> Fast<'o> {
     /// Text of the result.
     #[inline]
     fn push_text(&mut self, text: &str) {
-        if self.references && xml::escape::has_controls(text) {
-            return xml::escape::push_controlled(self.out, text, push_text);
+        match self.references {
+            true => push_text_controlled(self.out, text),
+            false => push_text(self.out, text),
         }
-        push_text(self.out, text);
     }
 
     #[inline]
     fn push_value(&mut self, value: &str) {
-        if self.references && xml::escape::has_controls(value) {
-            return xml::escape::push_controlled(self.out, value, push_attribute);
+        match self.references {
+            true => push_attribute_controlled(self.out, value),
+            false => push_attribute(self.out, value),
         }
-        push_attribute(self.out, value);
     }
 
     /// The children of the element just started do not inherit its namespaces.

@@ -19,6 +19,9 @@ impl Engine<'_> {
 
     /// The items of an expression; atomic ones are kept.
     pub(super) fn items(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<Vec<Node>> {
+        if let Some(nodes) = self.quick_nodes(expr, focus)? {
+            return Ok(nodes);
+        }
         let value = self.value(expr, focus, frame, place)?;
         Ok(match &value {
             Value::NodeSet(nodes) => nodes.as_slice().to_vec(),

@@ -6,7 +6,7 @@ use super::{Engine, Frame};
 use crate::arithmetic::Arithmetic;
 use crate::expr::{Expr, XPath};
 use crate::names::NameStep;
-use crate::simple::{Constant, Property, Simple, Text};
+use crate::simple::{Constant, Place, Property, Simple, Text};
 use std::borrow::Cow;
 use xml::{Document, NodeKind};
 use xpath::ast::BinaryOp;
@@ -31,7 +31,16 @@ impl Engine<'_> {
         node: Node,
         frame: &'t Frame,
     ) -> Option<SimpleValue<'t>> {
-        Some(match xpath.simple.as_ref()? {
+        self.simple_value(xpath.simple.as_ref()?, node, frame)
+    }
+
+    fn simple_value<'t>(
+        &'t self,
+        simple: &'t Simple,
+        node: Node,
+        frame: &'t Frame,
+    ) -> Option<SimpleValue<'t>> {
+        Some(match simple {
             Simple::Number(number) => SimpleValue::Number(self.arithmetic(number, node, frame)?.0),
             Simple::Double(number) => SimpleValue::Double(self.double(number, node)?),
             Simple::ComparedStrictly(op, steps, number) => {
@@ -48,8 +57,46 @@ impl Engine<'_> {
             Simple::Compared(op, steps, constant) => {
                 SimpleValue::Boolean(self.compared(*op, steps, constant, node)?)
             }
+            Simple::Exists(steps) => SimpleValue::Boolean(self.path_at(steps, node)?.first().is_some()),
+            Simple::Not(condition) => SimpleValue::Boolean(!self.condition(condition, node, frame)?),
+            Simple::All(conditions) => {
+                let mut all = true;
+                for condition in conditions {
+                    all = self.condition(condition, node, frame)?;
+                    if !all {
+                        break;
+                    }
+                }
+                SimpleValue::Boolean(all)
+            }
+            Simple::Any(conditions) => {
+                let mut any = false;
+                for condition in conditions {
+                    any = self.condition(condition, node, frame)?;
+                    if any {
+                        break;
+                    }
+                }
+                SimpleValue::Boolean(any)
+            }
+            Simple::Found(place, both) => {
+                let (text, sought) =
+                    (self.text_at(&both.0, node, frame)?, self.text_at(&both.1, node, frame)?);
+                self.spend(text.len() as u64 >> 5).ok()?;
+                SimpleValue::Boolean(match place {
+                    Place::Anywhere => text.contains(&*sought),
+                    Place::Start => text.starts_with(&*sought),
+                })
+            }
             Simple::Text(text) => SimpleValue::Text(self.text_at(text, node, frame)?),
         })
+    }
+
+    fn condition(&self, simple: &Simple, node: Node, frame: &Frame) -> Option<bool> {
+        match self.simple_value(simple, node, frame)? {
+            SimpleValue::Boolean(boolean) => Some(boolean),
+            _ => None,
+        }
     }
 
     /// The text of an expression that is a local variable or simple, where it is a single value of XSLT 1.0.
@@ -106,6 +153,12 @@ impl Engine<'_> {
     pub(super) fn name_path<'x>(&'x self, expr: &'x Expr, node: Node) -> Option<NamePath<'x>> {
         let Expr::XPath(xpath) = expr else { return None };
         self.path_at(xpath.names.as_deref()?, node)
+    }
+
+    /// The value of the only node of a path of names (empty: there is none), where it is in one piece: what a list of items is as text.
+    #[inline]
+    pub(super) fn only_text<'x>(&'x self, expr: &'x Expr, node: Node) -> Option<&'x str> {
+        self.name_path(expr, node)?.only_text()
     }
 
     /// Whether any node of a path compares so with a constant.
@@ -195,6 +248,8 @@ impl Engine<'_> {
                 };
                 xpath::strings::substring(text, from, length)
             }
+            Text::Before(both) => self.part(both, node, frame, |text, from, _| &text[..from])?,
+            Text::After(both) => self.part(both, node, frame, |text, _, to| &text[to..])?,
             Text::Joined(parts) => {
                 let mut joined = String::with_capacity(64);
                 for part in parts {
@@ -203,6 +258,23 @@ impl Engine<'_> {
                 meter::string_of(joined.len()).ok()?;
                 Cow::Owned(joined)
             }
+        })
+    }
+
+    /// The part of a text that `f` chooses by the begin and end of another in it; empty if it does not occur.
+    fn part<'t>(
+        &'t self,
+        both: &'t (Text, Text),
+        node: Node,
+        frame: &'t Frame,
+        f: impl Fn(&str, usize, usize) -> &str,
+    ) -> Option<Cow<'t, str>> {
+        let (text, sought) = (self.text_at(&both.0, node, frame)?, self.text_at(&both.1, node, frame)?);
+        self.spend(text.len() as u64 >> 5).ok()?;
+        let Some(at) = text.find(&*sought) else { return Some(Cow::Borrowed("")) };
+        Some(match text {
+            Cow::Borrowed(text) => Cow::Borrowed(f(text, at, at + sought.len())),
+            Cow::Owned(text) => Cow::Owned(f(&text, at, at + sought.len()).to_owned()),
         })
     }
 

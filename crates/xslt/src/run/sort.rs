@@ -243,6 +243,7 @@ impl Engine<'_> {
         }
         match keys {
             Keys::Number(list) => list.push(match &sort.select {
+                Some(select) if let Some(number) = self.only_number(select, node) => number,
                 Some(select) => self.with(select, focus, frame, sort.place, |e, cx| e.evaluate_number(cx))?,
                 None => xpath::number::parse(&self.context_text(node)),
             }),
@@ -256,6 +257,11 @@ impl Engine<'_> {
             Keys::Typed(_) => {}
         }
         Ok(())
+    }
+
+    /// The value of the only node of a path of names, if it is a number by all versions.
+    fn only_number(&self, select: &crate::expr::Expr, node: Node) -> Option<f64> {
+        Some(xpath::number::parse(self.only_text(select, node)?)).filter(|number| !number.is_nan())
     }
 
     /// The text of a focus's context item.
@@ -277,6 +283,14 @@ impl Engine<'_> {
         let mut keys = Vec::with_capacity(nodes.len());
         for (at, node) in nodes.iter().enumerate() {
             let inner = Focus { node: *node, position: at as u32 + 1, size, rule: super::NO_RULE, ..focus };
+            if let (Some(select), None, Strings::By(collation)) = (&sort.select, groups, order)
+                && collation == Collation::default()
+                && let Some(text) = self.only_text(select, *node)
+                && !text.is_empty()
+            {
+                keys.push(TypedKey::Value(Atomic::string(text)));
+                continue;
+            }
             let value = match (&sort.select, groups) {
                 (None, None) if !sort.body.is_empty() => {
                     self.sequence_of(&sort.body, inner, frame, sort.place)?

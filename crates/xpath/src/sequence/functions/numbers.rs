@@ -155,7 +155,21 @@ fn total(c: &Call<'_, '_>, atoms: Vec<Atomic>) -> Result<Option<Atomic>, Fault> 
     Ok(sum)
 }
 
+/// The sum of nodes whose values are numbers, without their atomic values.
+fn sum_of_nodes(c: &Call<'_, '_>) -> Result<Option<f64>, Fault> {
+    let Some(Value::NodeSet(nodes)) = c.args.first() else { return Ok(None) };
+    let mut sum = None;
+    for node in nodes.iter() {
+        let Some(number) = c.eval.untyped_double(node)? else { return Ok(None) };
+        sum = Some(sum.map_or(number, |sum: f64| sum + number));
+    }
+    Ok(sum)
+}
+
 fn sum(c: &Call<'_, '_>) -> Outcome {
+    if let Some(sum) = sum_of_nodes(c)? {
+        return Ok(Value::from(Atomic::Double(sum)));
+    }
     match total(c, aggregated(c)?)? {
         Some(sum) => Ok(Value::from(sum)),
         None if c.args.len() > 1 => Ok(optional(c.atom(1)?)),
