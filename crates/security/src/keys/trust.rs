@@ -215,8 +215,8 @@ mod tests {
             let trust = Trust::new(&store, lists).unwrap();
             trust.check(leaf.der(), &[], "2026-01-01T00:00:00Z".parse().unwrap()).is_ok()
         };
-        assert!(check(&[old.clone()]));
-        assert!(!check(&[new.clone()]));
+        assert!(check(std::slice::from_ref(&old)));
+        assert!(!check(std::slice::from_ref(&new)));
         assert!(!check(&[old.clone(), new.clone()]) && !check(&[[old.clone(), new.clone()].concat()]));
         assert!(check(&[new, undone, old]));
     }
