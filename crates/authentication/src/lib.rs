@@ -8,6 +8,7 @@ pub mod api_key;
 pub mod certificate;
 pub mod introspection;
 pub mod ldap;
+pub mod seen;
 pub mod signature;
 pub mod token;
 

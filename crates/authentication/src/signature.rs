@@ -52,7 +52,18 @@ pub struct Scheme {
     pub id_header: Option<String>,
     /// How far that time may be from now, in seconds.
     pub tolerance: u64,
+    /// A message is good for once, while its time is near enough to now. Only where there is a time.
+    pub once: bool,
     secrets: Vec<Zeroizing<Vec<u8>>>,
+}
+
+/// A message that must not come again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The digest of what is signed.
+    pub digest: [u8; 32],
+    /// Its last second since 1970: later it is too old anyway.
+    pub until: u64,
 }
 
 impl fmt::Debug for Scheme {
@@ -79,6 +90,7 @@ impl Scheme {
             timestamp_header: None,
             id_header: None,
             tolerance: 300,
+            once: false,
             secrets: secrets.into_iter().map(Zeroizing::new).collect(),
         })
     }
@@ -102,7 +114,27 @@ impl Scheme {
                 ));
             }
         }
+        if let Some((before, behind)) = self.signed.split_once("{id}")
+            && (before.ends_with('}') || behind.starts_with('{'))
+        {
+            return Err("what is signed has nothing between {id} and its neighbour".to_owned());
+        }
+        if self.once && self.timestamp_header.is_none() {
+            return Err(
+                "`once` needs a time that is signed: without one, a message is never too old".to_owned()
+            );
+        }
         Ok(())
+    }
+
+    /// Whether what is signed can be read in one way only. An id with a separator in it could take up the time and a part of the body, and
+    /// a number in the body would be the time of another message.
+    fn is_unambiguous(&self, id: &str) -> bool {
+        let Some((before, behind)) = self.signed.split_once("{id}") else { return true };
+        ![before.chars().next_back(), behind.chars().next()]
+            .into_iter()
+            .flatten()
+            .any(|next| id.contains(next))
     }
 
     fn algorithm(&self) -> hmac::Algorithm {
@@ -137,7 +169,7 @@ impl Scheme {
         out
     }
 
-    /// Checks a message. `now` is in seconds since 1970.
+    /// Checks a message. `now` is in seconds since 1970. Where it is good for once, it is for the caller to remember it.
     ///
     /// # Errors
     /// It is not signed, or not with one of the secrets, or it is too old.
@@ -146,7 +178,7 @@ impl Scheme {
         header: &dyn Fn(&str) -> Option<&'a str>,
         body: &[u8],
         now: u64,
-    ) -> Result<(), String> {
+    ) -> Result<Option<Mark>, String> {
         let value_of = |name: &Option<String>| -> Result<&'a str, String> {
             match name {
                 None => Ok(""),
@@ -155,11 +187,16 @@ impl Scheme {
         };
         let shown = header(&self.header).ok_or_else(|| format!("it has no header {}", self.header))?;
         let (timestamp, id) = (value_of(&self.timestamp_header)?, value_of(&self.id_header)?);
+        let mut until = None;
         if self.timestamp_header.is_some() {
             let time: u64 = timestamp.trim().parse().map_err(|_| "its time is not a number".to_owned())?;
             if time.abs_diff(now) > self.tolerance {
                 return Err("its time is too far from now".to_owned());
             }
+            until = self.once.then(|| time.saturating_add(self.tolerance));
+        }
+        if !self.is_unambiguous(id) {
+            return Err("its id has a separator in it".to_owned());
         }
         let message = self.message(body, timestamp, id);
         // One header may hold several signatures, while secrets change: separated by blanks, as the Standard Webhooks write them.
@@ -173,7 +210,7 @@ impl Scheme {
             for secret in &self.secrets {
                 let key = hmac::Key::new(self.algorithm(), secret);
                 if hmac::verify(&key, &message, &signature).is_ok() {
-                    return Ok(());
+                    return Ok(until.map(|until| Mark { digest: crate::sha256(&message), until }));
                 }
             }
         }
@@ -204,7 +241,12 @@ impl Scheme {
 mod tests {
     use super::*;
 
-    fn verify(scheme: &Scheme, headers: &[(String, String)], body: &[u8], now: u64) -> Result<(), String> {
+    fn verify(
+        scheme: &Scheme,
+        headers: &[(String, String)],
+        body: &[u8],
+        now: u64,
+    ) -> Result<Option<Mark>, String> {
         let find =
             |name: &str| headers.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str());
         scheme.verify(&find, body, now)
@@ -269,5 +311,54 @@ mod tests {
         assert!(unset.check().unwrap_err().contains("timestamp_header"));
         assert!(Scheme { signed: "{id}".into(), ..both }.check().is_err());
         assert!(Scheme::new(vec![]).is_err() && Scheme::new(vec![vec![]]).is_err());
+    }
+
+    #[test]
+    fn a_number_in_the_body_is_no_time() {
+        let scheme = Scheme {
+            signed: "{id}.{timestamp}.{body}".into(),
+            timestamp_header: Some("time".into()),
+            id_header: Some("id".into()),
+            ..Scheme::new(vec![b"secret".to_vec()]).unwrap()
+        };
+        // What somebody wrote was sent on an hour ago, and is cut in another place now.
+        let body = br#"{"comment": "x.4600.{"role":"admin"}"}"#;
+        let (first, rest) = std::str::from_utf8(body).unwrap().split_once(".4600.").unwrap();
+        let mut headers = scheme.sign(body, "msg_1", 1000);
+        assert!(verify(&scheme, &headers, body, 1000).is_ok());
+        headers[1].1 = "4600".to_owned();
+        headers[2].1 = format!("msg_1.1000.{first}");
+        assert!(verify(&scheme, &headers, rest.as_bytes(), 4600).unwrap_err().contains("separator"));
+        for (signed, is_right) in [
+            ("{id}{timestamp}{body}", false),
+            ("{timestamp}.{id}{body}", false),
+            ("{timestamp}{body}:{id}", true),
+        ] {
+            assert_eq!(
+                Scheme { signed: signed.into(), ..scheme.clone() }.check().is_ok(),
+                is_right,
+                "{signed}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_good_for_once_has_a_mark() {
+        let scheme = |once: bool| Scheme {
+            signed: "{timestamp}.{body}".into(),
+            timestamp_header: Some("time".into()),
+            once,
+            ..Scheme::new(vec![b"secret".to_vec()]).unwrap()
+        };
+        let (headers, later) = (scheme(true).sign(b"a", "", 1000), scheme(true).sign(b"a", "", 1001));
+        assert_eq!(verify(&scheme(false), &headers, b"a", 1000), Ok(None));
+        let mark = verify(&scheme(true), &headers, b"a", 900).unwrap().unwrap();
+        assert_eq!(mark.until, 1300);
+        // Another form of the same signature has the same mark, another time has another one.
+        let mut upper = headers.clone();
+        upper[0].1 = format!("sha256={} ", upper[0].1[7..].to_ascii_uppercase());
+        assert_eq!(verify(&scheme(true), &upper, b"a", 1200), Ok(Some(mark)));
+        assert_ne!(verify(&scheme(true), &later, b"a", 1000).unwrap().unwrap().digest, mark.digest);
+        assert!(Scheme { timestamp_header: None, signed: "{body}".into(), ..scheme(true) }.check().is_err());
     }
 }

@@ -117,6 +117,8 @@ pub struct Signature {
     pub id_header: Option<String>,
     /// How far the time may be from now. Default 5m.
     pub tolerance: Option<Time>,
+    /// Whether a message is accepted once only. Default: where a time is signed.
+    pub once: Option<bool>,
 }
 
 impl fmt::Debug for Access {
@@ -442,6 +444,7 @@ fn signature(settings: &Signature) -> Result<Scheme, String> {
     scheme.timestamp_header.clone_from(&settings.timestamp_header);
     scheme.id_header.clone_from(&settings.id_header);
     scheme.tolerance = seconds(settings.tolerance, 300);
+    scheme.once = settings.once.unwrap_or(settings.timestamp_header.is_some());
     for name in [Some(&scheme.header), scheme.timestamp_header.as_ref(), scheme.id_header.as_ref()] {
         name.map_or(Ok(()), |name| is_header("signature", name))?;
     }
@@ -504,6 +507,8 @@ mod tests {
             ("[signature]\nsecrets = []", "secret"),
             ("[signature]\nsecrets = ['a']\nsigned = '{timestamp}.{body}'", "timestamp_header"),
             ("[signature]\nsecrets = ['a']\ndigest = 'md5'", "md5"),
+            ("[signature]\nsecrets = ['a']\nonce = true", "once"),
+            ("[signature]\nsecrets = ['a']\nsigned = '{id}{body}'\nid_header = 'a'", "neighbour"),
         ] {
             match judge(text) {
                 Ok(_) => panic!("{text}"),

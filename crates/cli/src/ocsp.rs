@@ -67,7 +67,7 @@ pub fn asked(
         answers: asking.answers.map_or(defaults.answers, |most| most.max(1)),
         permitted: permitted.cloned(),
     };
-    of.check().map_err(|why| format!("ocsp.responder: {why}"))?;
+    of.check().map_err(|why| format!("ocsp.responder: {}", diagnostics::without_credentials(&why)))?;
     let hard = match demand {
         Demand::Off => return Ok(None),
         Demand::Soft => false,

@@ -193,6 +193,8 @@ fn what_is_refused_is_a_response() {
     for (port, more, wanted) in [
         (open, "Sec-WebSocket-Version: 8\r\n", "HTTP/1.1 426 "),
         (open, "Sec-WebSocket-Key: short\r\n", "HTTP/1.1 400 "),
+        (open, "Content-Length: 5\r\n", "HTTP/1.1 400 "),
+        (open, "Transfer-Encoding: chunked\r\n", "HTTP/1.1 400 "),
         (shut, "", "HTTP/1.1 401 "),
         (fails, "", "HTTP/1.1 500 "),
     ] {
@@ -397,6 +399,44 @@ fn floods_take_no_memory() {
     let mut client = Client::open(port, "/");
     client.text("still here");
     assert_eq!(client.receive_text(), "still here");
+}
+
+/// A client that sends small messages faster than they are answered, and reads the answers, holds nobody up.
+#[test]
+fn a_flood_of_messages_leaves_turns_for_others() {
+    let port = free_port();
+    let path = configuration("websocket-turns", &inbound("Echo", port, "", "<respond/>"));
+    let ports = ["run", path.to_str().unwrap(), "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+    let bus = Process::start(&[&ports[..], &["--workers", "1", "--set", "deploy.watch=false"][..]].concat());
+    let flood = Client::open(port, "/");
+    let ends = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let (mut writes, mut reads) = (flood.0.try_clone().unwrap(), flood.0.try_clone().unwrap());
+    let ended = std::sync::Arc::clone(&ends);
+    let writer = std::thread::spawn(move || {
+        let texts = [0x81, 0x80, 0, 0, 0, 0].repeat(4000);
+        while !ended.load(std::sync::atomic::Ordering::Relaxed) && writes.write_all(&texts).is_ok() {}
+    });
+    let reader = std::thread::spawn(move || {
+        let mut answers = [0; 65536];
+        while reads.read(&mut answers).is_ok_and(|n| n > 0) {}
+    });
+    std::thread::sleep(Duration::from_millis(500));
+    let mut waits = Vec::new();
+    for _ in 0..5 {
+        let begun = Instant::now();
+        let mut other = Client::open(port, "/");
+        other.text("me too");
+        assert_eq!(other.receive_text(), "me too");
+        waits.push(begun.elapsed());
+    }
+    ends.store(true, std::sync::atomic::Ordering::Relaxed);
+    flood.0.shutdown(std::net::Shutdown::Both).unwrap();
+    writer.join().unwrap();
+    reader.join().unwrap();
+    waits.sort_unstable();
+    // The middle one: other tests run beside this one.
+    assert!(waits[2] < Duration::from_secs(1), "{waits:?}");
+    drop(bus);
 }
 
 /// What answers one client is said to those of its path that the level says; one that does not listen is closed, and nobody waits for it.

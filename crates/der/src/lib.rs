@@ -4,6 +4,8 @@
 //! Read are tags of one byte and definite lengths of up to four bytes, also those that could be shorter: whoever needs the one form of
 //! DER compares the bytes of a value ([`Value::whole`]), as signatures do.
 
+pub mod revocation_list;
+
 /// The tag of truth values (X.690, section 8, as those below).
 pub const BOOLEAN: u8 = 0x01;
 /// The tag of integers.

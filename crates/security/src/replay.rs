@@ -1,8 +1,8 @@
 //! Values that were seen and must not come again: signature values and nonces, by their SHA-256.
 
 use crate::algorithm::Digest;
+use authentication::seen::Seen;
 use jiff::Timestamp;
-use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 /// Most values that are kept of senders that have authenticated, and as many of others. Where more come within their time, messages are refused:
@@ -12,12 +12,6 @@ const MOST: usize = if cfg!(test) { 1 << 8 } else { 1 << 20 };
 /// Values that must not come again before their time is over. One for the process, whatever is reloaded.
 #[derive(Debug, Default)]
 pub struct Replays(Mutex<[Seen; 2]>);
-
-#[derive(Debug, Default)]
-struct Seen {
-    until: HashMap<[u8; 32], i64>,
-    by_time: BTreeSet<(i64, [u8; 32])>,
-}
 
 /// The values to remember of a message, once all else is in order.
 #[derive(Debug, Default)]
@@ -52,26 +46,18 @@ impl Replays {
     pub fn take(&self, marks: &Marks, now: Timestamp) -> Result<(), &'static str> {
         let mut both = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = now.as_second();
-        for seen in both.iter_mut() {
-            while let Some(&(until, digest)) = seen.by_time.first()
-                && until < now
-            {
-                seen.by_time.pop_first();
-                seen.until.remove(&digest);
-            }
-        }
+        both.iter_mut().for_each(|seen| seen.forget(now));
         // Looked for in both: another service may take the message for that of a sender of the other kind.
-        let is_seen = |digest: &[u8; 32]| both.iter().any(|seen| seen.until.contains_key(digest));
+        let is_seen = |digest: &[u8; 32]| both.iter().any(|seen| seen.contains(digest));
         if marks.digests.iter().any(|(digest, _)| is_seen(digest)) {
             return Err("the message was here before");
         }
         let seen = &mut both[usize::from(marks.is_authenticated)];
-        if seen.until.len() + marks.digests.len() > MOST {
+        if seen.count() + marks.digests.len() > MOST {
             return Err("there are too many messages to remember");
         }
         for (digest, until) in &marks.digests {
-            seen.until.insert(*digest, *until);
-            seen.by_time.insert((*until, *digest));
+            seen.add(*digest, *until);
         }
         Ok(())
     }
@@ -97,7 +83,7 @@ mod tests {
         assert!(replays.take(&marks(&["b"], 50), at(3)).is_ok());
         assert!(replays.take(&marks(&["a"], 200), at(100)).is_err());
         assert!(replays.take(&marks(&["a", "b"], 200), at(101)).is_ok());
-        assert_eq!(replays.0.lock().unwrap()[0].until.len(), 2);
+        assert_eq!(replays.0.lock().unwrap()[0].count(), 2);
     }
 
     #[test]

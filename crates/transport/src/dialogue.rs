@@ -26,6 +26,9 @@ use crate::{ConnectionInfo, OnEnd, Response, ServerLimits};
 /// Frames, or pieces of them, that are taken in one turn.
 const IN_A_TURN: u32 = 64;
 
+/// Messages that are answered in one turn.
+const ANSWERED_IN_A_TURN: u32 = 16;
+
 /// Going away (RFC 6455, 7.4.1), and others.
 const AWAY: u16 = 1001;
 const POLICY: u16 = 1008;
@@ -344,8 +347,14 @@ pub(crate) async fn talk(
 
 impl Socket<'_> {
     async fn talk(&mut self, dialogue: &mut dyn Dialogue) -> End {
-        let (mut next, mut begun) = (None, false);
+        let (mut next, mut begun, mut in_turn) = (None, false, 0);
         loop {
+            // Small messages can come faster than they are answered, and nothing here would ever wait.
+            in_turn += 1;
+            if in_turn == ANSWERED_IN_A_TURN {
+                in_turn = 0;
+                tokio::task::yield_now().await;
+            }
             let mut answering = match next.take() {
                 Some(message) => dialogue.answer(message),
                 None if !begun => dialogue.first(),

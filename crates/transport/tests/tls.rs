@@ -45,12 +45,15 @@ impl Files {
             std::fs::write(dir.join(format!("{who}.pem")), certificate.pem()).unwrap();
             std::fs::write(dir.join(format!("{who}.key")), key.serialize_pem()).unwrap();
         }
-        // Who is revoked, and by when the list is old.
-        for (name, number, until) in
-            [("server", 1, 2040), ("client", 2, 2040), ("nobody", 9, 2040), ("old", 9, 2021)]
-        {
+        // Who is revoked, since when there is the list, and by when it is old.
+        for (name, number, since, until) in [
+            ("server", 1, 2021, 2040),
+            ("client", 2, 2021, 2040),
+            ("nobody", 9, 2020, 2040),
+            ("old", 9, 2020, 2021),
+        ] {
             let list = CertificateRevocationListParams {
-                this_update: rcgen::date_time_ymd(2020, 1, 1),
+                this_update: rcgen::date_time_ymd(since, 1, 1),
                 next_update: rcgen::date_time_ymd(until, 1, 1),
                 crl_number: SerialNumber::from(1),
                 issuing_distribution_point: None,
@@ -383,6 +386,10 @@ fn versions_ciphers_and_revocation_are_agreed_on_or_not_at_all() {
         (any(), rules(&[], &[], &["server.der"]), false),
         (any(), rules(&[], &[], &["nobody.crl"]), true),
         (any(), rules(&[], &[], &["old.crl"]), false),
+        // The newest list counts, wherever it is.
+        (any(), rules(&[], &[], &["nobody.crl", "server.crl"]), false),
+        (any(), rules(&[], &[], &["old.crl", "client.crl"]), true),
+        (rules(&[], &[], &["nobody.crl", "client.der"]), any(), false),
         (rules(&[], &[], &["client.crl"]), any(), false),
         (rules(&[], &[], &["nobody.der"]), any(), true),
         (rules(&[], &[], &["old.der"]), any(), false),

@@ -338,6 +338,34 @@ fn a_signature_of_nothing_fits_no_large_body() {
     }
 }
 
+/// A webhook with a signed time is good for once, also after a reload; the sender signs it again with another time.
+#[test]
+fn a_webhook_is_accepted_once() {
+    let settings = "[access.once.signature]\nsecrets = ['shared secret']\nsigned = '{timestamp}.{body}'\ntimestamp_header = 'X-Time'\n\
+        [access.often.signature]\nsecrets = ['shared secret']\nsigned = '{timestamp}.{body}'\ntimestamp_header = 'X-Time'\nonce = false\n";
+    let hook = |profile: &str| {
+        format!(
+            "<proxy name='{profile}' transports='http'><target><inSequence><respond/></inSequence></target><parameter name='accessProfile'>{profile}</parameter></proxy>"
+        )
+    };
+    let bus = Process::run(&directory("once", &(hook("once") + &hook("often")), settings), &[]);
+    let mut scheme = Scheme::new(vec![b"shared secret".to_vec()]).unwrap();
+    scheme.signed = "{timestamp}.{body}".to_owned();
+    scheme.timestamp_header = Some("X-Time".to_owned());
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let send = |profile: &str, body: &str, time: u64| {
+        let headers = scheme.sign(body.as_bytes(), "", time);
+        let fields: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        ask(&bus, "POST", &format!("/services/{profile}"), &fields, body).status
+    };
+    assert_eq!((send("once", "<a/>", now), send("once", "<a/>", now)), (200, 401), "{}", bus.stderr());
+    assert_eq!((send("once", "<b/>", now), send("once", "<a/>", now - 1)), (200, 200), "{}", bus.stderr());
+    crate::support::ask(bus.field("admin"), "POST", "/reload", b"").unwrap();
+    assert_eq!((send("once", "<b/>", now), send("once", "<c/>", now)), (401, 200), "{}", bus.stderr());
+    assert_eq!((send("often", "<a/>", now), send("often", "<a/>", now)), (200, 200), "{}", bus.stderr());
+    assert!(bus.stderr().contains("not let in: it was here before"));
+}
+
 /// A reload takes the keys of a file even if nothing else has changed.
 #[test]
 fn a_set_of_keys_is_read_again() {

@@ -95,7 +95,7 @@ fn serve(mut stream: TcpStream, asked: &Mutex<Vec<String>>) {
                         ("uid=bob,ou=people", "hunter2"),
                     ];
                     // As servers do: a bind without a password is anonymous, and succeeds.
-                    let is_good = password.is_empty() || good.contains(&(&dn, &password));
+                    let is_good = password.split('\0').next() == Some("") || good.contains(&(&dn, &password));
                     done(0x61, if is_good { 0 } else { 49 })
                 }
                 0x63 => {
@@ -167,6 +167,7 @@ fn users_of_a_directory_are_let_in_with_their_groups() {
         ("named", "alice:hunter2", 401),
         // A bind without a password would be anonymous, and succeed.
         ("named", "alice:", 401),
+        ("named", "alice:\0", 401),
         ("named", ":", 401),
         ("named", ":opensesame", 401),
         ("named", "alice,ou=people:opensesame", 401),
@@ -214,7 +215,7 @@ fn users_of_a_directory_are_let_in_with_their_groups() {
     assert_eq!(ask(&bus, "GET", "/named/orders", &basic("alice:x"), "").status, 401);
     assert_eq!(server.asked.lock().unwrap().len(), before + 1);
     // The log is written after the response: wait until the lines of the last requests are there.
-    bus.says("profile=named status=401", 9);
+    bus.says("profile=named status=401", 10);
     bus.says("refuses the bind of the bus", 1);
     let log = bus.stderr();
     for secret in ["opensesam", "hunter2", "of the settings", "secret of the bus", "'wrong'"] {

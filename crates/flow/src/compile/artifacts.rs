@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// The `main` sequence of a configuration without one, as Micro Integrator ships it: a request that no service takes gets a response.
-const DEFAULT_MAIN: &str = r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="main"><log level="custom"><property name="MESSAGE" expression="fn:concat('main sequence executed for call to non-existent = ', get-property('To'))"/></log><property name="NO_ENTITY_BODY" scope="axis2" type="BOOLEAN" value="true"/><property name="HTTP_SC" scope="axis2" value="404"/><respond/></sequence>"#;
+const DEFAULT_MAIN: &str = r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="main"><log level="custom"><property name="MESSAGE" expression="fn:concat('main sequence executed for call to non-existent = ', fn:substring-before(fn:concat(get-property('To'), '?'), '?'))"/></log><property name="NO_ENTITY_BODY" scope="axis2" type="BOOLEAN" value="true"/><property name="HTTP_SC" scope="axis2" value="404"/><respond/></sequence>"#;
 /// Its `fault` sequence.
 const DEFAULT_FAULT: &str = r#"<sequence xmlns="http://ws.apache.org/ns/synapse" name="fault"><log level="custom"><property name="MESSAGE" value="Executing default &quot;fault&quot; sequence"/><property name="ERROR_CODE" expression="get-property('ERROR_CODE')"/><property name="ERROR_MESSAGE" expression="get-property('ERROR_MESSAGE')"/></log><drop/></sequence>"#;
 

@@ -10,6 +10,8 @@ use crate::runtime::guard::{Directory, Guard, Introspection, KeySource, Profile,
 use crate::runtime::services::Services;
 use crate::state::lock;
 use authentication::certificate::Identity;
+use authentication::seen::Seen;
+use authentication::signature::Scheme;
 use authentication::token::{self, Keys, Problem};
 use authentication::{Caller, introspection, sha256};
 use base64::Engine;
@@ -32,13 +34,18 @@ const ANSWER: usize = 1 << 20;
 /// Most tokens of which it is kept what a server said.
 const MOST: usize = 10_000;
 
-/// What servers have answered, for all plans.
+/// Most webhooks that are remembered. Where more come within their time, they are refused: one that is forgotten could be sent again.
+const MOST_WEBHOOKS: usize = 1 << 20;
+
+/// What servers have answered, and the webhooks that came, for all plans.
 #[derive(Default)]
 struct CachedVerdicts {
     keys: Mutex<HashMap<String, Arc<Fetched>>>,
     tokens: Mutex<HashMap<[u8; 32], (Caller, Instant)>>,
     /// Users of directories, by all that they were asked.
     users: Mutex<HashMap<[u8; 32], (Caller, Instant)>>,
+    /// Webhooks that were accepted and are good for once.
+    webhooks: Mutex<Seen>,
 }
 
 /// The keys of one server.
@@ -212,7 +219,7 @@ async fn caller(profile: &Profile, context: &mut Context) -> Result<Caller, Refu
     if let Some(scheme) = &profile.signature {
         verdicts.push(match context.headers.contains(&scheme.header) {
             false => None,
-            true => Some(signature(scheme, context).await),
+            true => Some(signature(profile, scheme, context).await),
         });
     }
     if profile.every && verdicts.iter().any(Option::is_none) {
@@ -332,10 +339,7 @@ fn certificate(profile: &Profile, context: &Context) -> Verdict {
     })
 }
 
-async fn signature(
-    scheme: &authentication::signature::Scheme,
-    context: &mut Context,
-) -> Result<Caller, Refused> {
+async fn signature(profile: &Profile, scheme: &Scheme, context: &mut Context) -> Result<Caller, Refused> {
     // Whole and in memory: of a body in a file nothing could be checked.
     let limits = PayloadLimits { spill: None, ..context.services.limits.clone() };
     if let Err(error) = context.payload.buffer(&limits).await {
@@ -353,7 +357,20 @@ async fn signature(
     let body = context.payload.whole().map_err(|error| Refused::Body(413, error.to_string()))?;
     let now = seconds(&context.services);
     let header = |name: &str| context.headers.get(name);
-    scheme.verify(&header, &body, now).map_err(Refused::Invalid)?;
+    if let Some(mark) = scheme.verify(&header, &body, now).map_err(Refused::Invalid)? {
+        // By profile: a sender may sign the same message for several.
+        let digest = sha256(&[profile.name.as_bytes(), b"\0", &mark.digest].concat());
+        let answers = context.services.kept.get::<CachedVerdicts>();
+        let mut webhooks = lock(&answers.webhooks);
+        webhooks.forget(i64::try_from(now).unwrap_or(i64::MAX));
+        if webhooks.contains(&digest) {
+            return Err(Refused::Invalid("it was here before".to_owned()));
+        }
+        if webhooks.count() >= MOST_WEBHOOKS {
+            return Err(Refused::Unavailable("there are too many webhooks to remember".to_owned()));
+        }
+        webhooks.add(digest, i64::try_from(mark.until).unwrap_or(i64::MAX));
+    }
     Ok(Caller { way: "signature", ..Caller::default() })
 }
 

@@ -31,8 +31,10 @@ pub(super) async fn groups(
     password: &str,
     services: &Services,
 ) -> Result<Vec<String>, Refused> {
-    // A bind with an empty password is anonymous, and servers accept it (RFC 4513, 5.1.2).
-    if user.is_empty() || password.is_empty() || user.len() > LONGEST_NAME || user.contains('\0') {
+    // A bind with an empty password is anonymous, and servers accept it (RFC 4513, 5.1.2). So it may be with one that looks empty to a server
+    // whose texts end at a zero byte.
+    let has_end = [user, password].iter().any(|text| text.contains('\0'));
+    if user.is_empty() || password.is_empty() || user.len() > LONGEST_NAME || has_end {
         return Err(Refused::Wrong);
     }
     let unavailable = |why: String| Refused::Unavailable(format!("the directory {directory}: {why}"));

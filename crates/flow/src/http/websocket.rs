@@ -44,6 +44,9 @@ pub(super) async fn open(bus: &Arc<Bus>, port: u16, request: Request, peer: &Con
     let Some(handshake) = Handshake::of(bus, port, &request, peer) else {
         return bus.answer(request, peer, Some(port), None).await;
     };
+    if !request.body.is_empty() || request.head.version != Version::Http11 {
+        return text(400, "a handshake is a request of HTTP/1.1 without a body\n".to_owned());
+    }
     let mut told = handshake.conversation.told();
     told.push(("websocket.source.handshake.present", Value::Boolean(true)));
     let response = bus.answer(request, peer, Some(port), Some(&told)).await;

@@ -57,10 +57,15 @@ fn alias(der: &[u8]) -> String {
     name.unwrap_or(&certificate.subject).to_owned()
 }
 
-/// The first thing of this label in a file, if it is PEM.
-pub(super) fn first(bytes: &[u8], label: &str) -> Option<Vec<u8>> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let (_, from) = text.split_once(&format!("-----BEGIN {label}-----"))?;
-    let (body, _) = from.split_once(&format!("-----END {label}-----"))?;
-    STANDARD.decode(body.split_whitespace().collect::<String>()).ok()
+/// All things of this label in a file, if it is PEM and none of them is damaged.
+pub(super) fn all(bytes: &[u8], label: &str) -> Option<Vec<Vec<u8>>> {
+    let (begin, end) = (format!("-----BEGIN {label}-----"), format!("-----END {label}-----"));
+    let mut rest = std::str::from_utf8(bytes).ok()?;
+    let mut found = Vec::new();
+    while let Some((_, from)) = rest.split_once(&begin) {
+        let (body, after) = from.split_once(&end)?;
+        found.push(STANDARD.decode(body.split_whitespace().collect::<String>()).ok()?);
+        rest = after;
+    }
+    (!found.is_empty()).then_some(found)
 }

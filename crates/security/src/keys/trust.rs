@@ -59,16 +59,19 @@ impl Trust {
             webpki::anchor_from_trusted_cert(&der).ok().map(|anchor| anchor.to_owned())
         };
         let anchors = certificates.iter().filter_map(anchor).collect();
+        let mut lists: Vec<Vec<u8>> = revoked
+            .iter()
+            .flat_map(|file| super::pem::all(file, "X509 CRL").unwrap_or_else(|| vec![file.clone()]))
+            .collect();
+        der::revocation_list::newest_first(&mut lists);
         let list = |der: &Vec<u8>| {
-            let decoded = super::pem::first(der, "X509 CRL");
-            let der = decoded.as_ref().unwrap_or(der);
             let list = webpki::OwnedCertRevocationList::from_der(&CertificateRevocationListDer::from(
                 der.as_slice(),
             ));
             list.map(webpki::CertRevocationList::from)
                 .map_err(|why| format!("this is not a revocation list: {why}"))
         };
-        let revoked = revoked.iter().map(list).collect::<Result<_, _>>()?;
+        let revoked = lists.iter().map(list).collect::<Result<_, _>>()?;
         Ok(Trust { anchors, certificates, revoked, verified: Mutex::default() })
     }
 
@@ -170,5 +173,51 @@ mod tests {
         assert_eq!(check("2020-12-31T23:59:50Z"), Ok(()));
         assert!(check("2021-01-01T00:00:10Z").unwrap_err().contains("not valid at this time"));
         assert_eq!(check("2020-12-31T23:59:55Z"), Ok(()));
+    }
+
+    /// An old list before a new one, in one file or two, does not let in who was revoked since.
+    #[test]
+    fn the_newest_list_counts() {
+        use rcgen::{
+            CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_RSA_SHA256, SerialNumber,
+            date_time_ymd,
+        };
+        let key = || KeyPair::generate_for(&PKCS_RSA_SHA256).unwrap();
+        let (ca_key, leaf_key) = (key(), key());
+        let mut ca = CertificateParams::new(Vec::new()).unwrap();
+        ca.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let store = KeyStore::read(ca.self_signed(&ca_key).unwrap().pem().as_bytes(), "", None).unwrap();
+        let issuer = Issuer::new(ca, ca_key);
+        let mut asked = CertificateParams::new(vec!["leaf".to_owned()]).unwrap();
+        asked.serial_number = Some(SerialNumber::from(2));
+        asked.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        let leaf = asked.signed_by(&leaf_key, &issuer).unwrap();
+        let list = |since: i32, number: u64| {
+            let revoked = rcgen::RevokedCertParams {
+                serial_number: SerialNumber::from(number),
+                revocation_time: date_time_ymd(2020, 1, 1),
+                reason_code: None,
+                invalidity_date: None,
+            };
+            let list = rcgen::CertificateRevocationListParams {
+                this_update: date_time_ymd(since, 1, 1),
+                next_update: date_time_ymd(2040, 1, 1),
+                crl_number: SerialNumber::from(1),
+                issuing_distribution_point: None,
+                revoked_certs: vec![revoked],
+                key_identifier_method: rcgen::KeyIdMethod::Sha256,
+            };
+            list.signed_by(&issuer).unwrap().pem().unwrap().into_bytes()
+        };
+        let (old, new, undone) = (list(2020, 9), list(2021, 2), list(2022, 9));
+        let check = |lists: &[Vec<u8>]| {
+            let trust = Trust::new(&store, lists).unwrap();
+            trust.check(leaf.der(), &[], "2026-01-01T00:00:00Z".parse().unwrap()).is_ok()
+        };
+        assert!(check(std::slice::from_ref(&old)));
+        assert!(!check(std::slice::from_ref(&new)));
+        assert!(!check(&[old.clone(), new.clone()]) && !check(&[[old.clone(), new.clone()].concat()]));
+        assert!(check(&[new, undone, old]));
     }
 }

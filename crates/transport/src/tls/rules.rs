@@ -119,7 +119,7 @@ impl TlsRules {
         Ok(found)
     }
 
-    /// The revocation lists.
+    /// The revocation lists, newer ones first.
     pub(super) fn lists(&self) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
         let mut lists = Vec::new();
         for file in &self.revoked {
@@ -139,6 +139,7 @@ impl TlsRules {
                 )));
             }
         }
+        der::revocation_list::newest_first(&mut lists);
         Ok(lists)
     }
 }
