@@ -78,6 +78,11 @@ fn faulty_artifacts_are_found_and_left_out() {
             0,
         ),
         ("<proxy name='P'><target xmlns=''/></proxy>", &["wrong-namespace 2:18", "missing-target 2:1"], 1),
+        (
+            "<priority-executor name='E'><queues isFixedSize='false'><queue priority='1'/><queue priority='2'/></queues></priority-executor>",
+            &[],
+            0,
+        ),
         // Proxies.
         ("<proxy name='P'/>", &["missing-target 2:1"], 1),
         ("<proxy name='P'><target/></proxy>", &["missing-target 2:17"], 1),

@@ -73,6 +73,15 @@ pub struct Warning {
     pub span: Range<usize>,
 }
 
+/// A value of the configuration that an expression reads: `${configs.name}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Configured {
+    /// Its name.
+    pub name: String,
+    /// Where, in bytes.
+    pub span: Range<usize>,
+}
+
 /// What of a message an expression reads. Ordered from cheap to dear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reads {
@@ -101,6 +110,7 @@ pub struct Expression {
     root: ast::Expr,
     reads: Reads,
     warnings: Vec<Warning>,
+    configured: Vec<Configured>,
 }
 
 impl Expression {
@@ -110,7 +120,12 @@ impl Expression {
     /// It does not parse, or names a function or a root that does not exist.
     pub fn compile(source: &str, xpaths: &Arc<dyn XPathCompiler>) -> Result<Expression, Error> {
         let parsed = parse::parse(source, xpaths)?;
-        Ok(Expression { root: parsed.root, reads: parsed.reads, warnings: parsed.warnings })
+        Ok(Expression {
+            root: parsed.root,
+            reads: parsed.reads,
+            warnings: parsed.warnings,
+            configured: parsed.configured,
+        })
     }
 
     /// What it reads.
@@ -121,6 +136,11 @@ impl Expression {
     /// What is suspicious about it.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
+    }
+
+    /// The values of the configuration that it reads.
+    pub fn configured(&self) -> &[Configured] {
+        &self.configured
     }
 
     /// Whether it is the payload itself, `payload` or `$`.

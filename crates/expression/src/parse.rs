@@ -15,7 +15,7 @@ use crate::ast::{Access, Arithmetic, Call, Comparison, Expr, Logic, Path, Root, 
 use crate::evaluate::Scope;
 use crate::lexer::{Lexer, Token};
 use crate::number::Number;
-use crate::{Error, Found, MAX_DEPTH, MAX_LENGTH, Reads, Warning, XPathCompiler, functions};
+use crate::{Configured, Error, Found, MAX_DEPTH, MAX_LENGTH, Reads, Warning, XPathCompiler, functions};
 use diagnostics::did_you_mean;
 use message::jsonpath::JsonPath;
 use std::ops::Range;
@@ -26,6 +26,7 @@ pub(crate) struct Parsed {
     pub root: Expr,
     pub reads: Reads,
     pub warnings: Vec<Warning>,
+    pub configured: Vec<Configured>,
 }
 
 type Result<T> = std::result::Result<T, Error>;
@@ -53,8 +54,17 @@ pub(crate) fn parse(text: &str, xpaths: &Arc<dyn XPathCompiler>) -> Result<Parse
     }
     let mut lexer = Lexer::new(text);
     let (token, start) = lexer.next()?;
-    let mut parser =
-        Parser { lexer, token, start, end: 0, depth: 0, reads: Reads::Nothing, warnings: Vec::new(), xpaths };
+    let mut parser = Parser {
+        lexer,
+        token,
+        start,
+        end: 0,
+        depth: 0,
+        reads: Reads::Nothing,
+        warnings: Vec::new(),
+        configured: Vec::new(),
+        xpaths,
+    };
     if parser.token == Token::End {
         return Err(Error::new("the expression is empty", 0..text.len()));
     }
@@ -62,7 +72,7 @@ pub(crate) fn parse(text: &str, xpaths: &Arc<dyn XPathCompiler>) -> Result<Parse
     if parser.token != Token::End {
         return parser.unexpected("an operator or the end");
     }
-    Ok(Parsed { root, reads: parser.reads, warnings: parser.warnings })
+    Ok(Parsed { root, reads: parser.reads, warnings: parser.warnings, configured: parser.configured })
 }
 
 struct Parser<'a> {
@@ -75,6 +85,7 @@ struct Parser<'a> {
     depth: usize,
     reads: Reads,
     warnings: Vec<Warning>,
+    configured: Vec<Configured>,
     xpaths: &'a Arc<dyn XPathCompiler>,
 }
 
@@ -326,7 +337,12 @@ impl<'a> Parser<'a> {
                 self.steps(Root::Variable(key.into()))
             }
             "headers" => self.scoped(Scope::Header, "a header", ""),
-            "configs" => self.scoped(Scope::Configuration, "a configurable value", ""),
+            "configs" => {
+                self.reads(Reads::Headers);
+                let name = self.key("a configurable value")?;
+                self.configured.push(Configured { name: name.clone(), span: start..self.end });
+                self.steps(Root::Scope(Scope::Configuration, name.into()))
+            }
             "params" => {
                 let kinds = ["queryParams", "pathParams", "functionParams"];
                 match self.kind(&kinds)? {

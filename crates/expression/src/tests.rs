@@ -193,6 +193,9 @@ fn logic_groups_to_the_right_and_binds_tighter_than_comparisons() {
     ]);
     assert_eq!(compile("1 == 1 and 2 == 2").unwrap().warnings().len(), 1);
     assert!(compile("(1 == 1) and (2 == 2)").unwrap().warnings().is_empty());
+    let read = compile("configs.a + vars.b + configs['c d'].e").unwrap();
+    let read: Vec<_> = read.configured().iter().map(|read| (read.name.as_str(), read.span.clone())).collect();
+    assert_eq!(read, [("a", 0..9), ("c d", 21..35)]);
 }
 
 #[test]

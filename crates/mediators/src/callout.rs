@@ -7,7 +7,7 @@ use flow::fault::code;
 use flow::reference::EndpointRef;
 use flow::{
     Attribute, Children, Code, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow,
-    Inside, Mediator, Moves, Need, Page, Step, Values,
+    Inside, Mediator, Moves, Need, Page, Step, Unsupported, Values,
 };
 use message::{Value, XmlValue};
 use std::sync::Arc;
@@ -112,13 +112,14 @@ struct Core {
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     if let Some(security) = element.child("enableSec") {
-        compiler.error(
+        let message = "`callout` with WS-Security is not executable here";
+        compiler.warning(
             "unsupported-element",
-            "`callout` with WS-Security is not executable here",
+            format!("{message}: messages that come here fault"),
             security.start_tag(),
             "use `call` with an endpoint that has `enableSec`",
         );
-        return None;
+        return Some(Box::new(Unsupported::new(message)));
     }
     let endpoint = if let Some(url) = element.attribute("serviceURL") {
         Some(address_endpoint(&url.value, "", "", url.value_span, compiler)?)
@@ -399,5 +400,11 @@ mod tests {
             let flow = testing::main(&registry(testing::endpoints), &format!("<callout>{inside}</callout>"));
             assert!(flow.reports(wanted), "{flow:?}");
         }
+        // The rest of the artifact runs.
+        let secured = "<property name='before' value='1'/><callout><enableSec/></callout>";
+        let end = testing::main(&registry(testing::endpoints), secured).run(&XML, "<a/>");
+        let fault = end.property("ERROR_MESSAGE");
+        assert_eq!(fault.as_deref(), Some("`callout` with WS-Security is not executable here"));
+        assert_eq!(end.property("before").as_deref(), Some("1"));
     }
 }

@@ -75,9 +75,9 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         None => None,
     };
     let failovers = compiler.configuration.message_stores.iter().filter_map(|store| {
-        let parameter = |name: &str| store.parameters.iter().find(|given| given.name == name)?.value.text();
-        let on = parameter("store.producer.guaranteed.delivery.enable")?.trim().eq_ignore_ascii_case("true");
-        let other = parameter("store.failover.message.store.name").filter(|_| on)?;
+        let on =
+            store.parameter("store.producer.guaranteed.delivery.enable")?.trim().eq_ignore_ascii_case("true");
+        let other = store.parameter("store.failover.message.store.name").filter(|_| on)?;
         Some((store.name.value.clone(), other.trim().to_owned()))
     });
     let failovers = failovers.collect();
@@ -278,10 +278,20 @@ mod tests {
 
     #[test]
     fn another_store_takes_what_a_full_one_cannot() {
-        for (on, ends) in [("true", true), ("True", true), ("false", false)] {
+        let on = |value: &str| {
+            format!("<parameter name='store.producer.guaranteed.delivery.enable'>{value}</parameter>")
+        };
+        // Of a parameter that is written twice, the last one counts.
+        for (on, ends) in [
+            (on("true"), true),
+            (on("True"), true),
+            (on("false"), false),
+            (on("false") + &on("true"), true),
+            (on("true") + &on("false"), false),
+        ] {
             let tested = tested(&format!(
-                "<store messageStore='s'/><!--top--><messageStore name='s'>\
-                 <parameter name='store.producer.guaranteed.delivery.enable'>{on}</parameter>\
+                "<store messageStore='s'/><!--top--><messageStore name='s'>{on}\
+                 <parameter name='store.failover.message.store.name'>u</parameter>\
                  <parameter name='store.failover.message.store.name'>t</parameter></messageStore><messageStore name='t'/>"
             ));
             let plan = tested.bus.plan();

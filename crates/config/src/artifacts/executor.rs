@@ -54,7 +54,9 @@ impl PriorityExecutor {
             );
             return None;
         };
-        let fixed = read::boolean(list, "isFixed", true, diagnostics);
+        // The engine reads the first name, its documentation writes the second.
+        let fixed = ["isFixedSize", "isFixed"].into_iter().find(|name| list.attribute(name).is_some());
+        let fixed = read::boolean(list, fixed.unwrap_or("isFixedSize"), true, diagnostics);
         let queues = queues(list, fixed, diagnostics);
         let threads = element.child("threads");
         if let Some(threads) = threads {
@@ -79,7 +81,8 @@ impl PriorityExecutor {
     }
 }
 
-pub(crate) const QUEUES: Shape = Shape { attributes: &["isFixed", "nextQueue"], elements: &["queue"] };
+pub(crate) const QUEUES: Shape =
+    Shape { attributes: &["isFixedSize", "isFixed", "nextQueue"], elements: &["queue"] };
 
 pub(crate) const QUEUE: Shape = Shape { attributes: &["size", "priority"], elements: &[] };
 

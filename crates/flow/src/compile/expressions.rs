@@ -80,6 +80,7 @@ impl Compiler<'_> {
                     let place = span.part(start + warning.span.start, warning.span.len().max(1));
                     self.warning("expression", warning.message.clone(), place, warning.advice.clone());
                 }
+                self.check_configured(&expression, start, span);
                 let (path, remarks) = expression.json_remarks();
                 let start = text.find(path).unwrap_or(0);
                 self.report_json_remarks(text, remarks, start, span);
@@ -257,6 +258,31 @@ impl Compiler<'_> {
             span,
             "the part before the point of such a number is empty here: leave the function out, or set java_numbers = true in busbar.toml",
         );
+    }
+
+    /// Warns of values of the configuration (`${configs.NAME}`) that are not set, once for each name.
+    fn check_configured(&mut self, expression: &Expression, start: usize, span: Span) {
+        let values = expression.synapse().map_or(&[][..], ::expression::Expression::configured);
+        for value in values {
+            let name = value.name.as_str();
+            let injector = &self.configuration.injector;
+            if injector.environment(name).is_some()
+                || injector.property(name).is_some()
+                || self.services.settings.system.contains_key(name)
+            {
+                continue;
+            }
+            let message = format!("`{name}` is set neither as environment variable nor in file.properties");
+            if !self.diagnostics.iter().any(|found| found.message == message) {
+                let place = span.part(start + value.span.start, value.span.len());
+                self.warning(
+                    "unresolved-value",
+                    message,
+                    place,
+                    "this has no value as long as it is not set",
+                );
+            }
+        }
     }
 
     /// Warns of the secrets that an expression names and that cannot be had now: messages that need one fault.
