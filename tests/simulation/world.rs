@@ -11,6 +11,7 @@ use crate::records::Records;
 use config::LastGood;
 use flow::{Bus, Plan, Services};
 use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -63,6 +64,7 @@ impl World {
 }
 
 /// What came out of a run.
+#[derive(Default)]
 pub struct Outcome {
     pub faults: Vec<String>,
     pub answers: usize,
@@ -78,7 +80,11 @@ pub fn run(seed: u64) -> Outcome {
         .build()
         .expect("a runtime without I/O can be made");
     let log = crate::log::Log::default();
-    let mut outcome = tracing::subscriber::with_default(log.clone(), || runtime.block_on(live(seed, &log)));
+    let lived = catch_unwind(AssertUnwindSafe(|| {
+        tracing::subscriber::with_default(log.clone(), || runtime.block_on(live(seed, &log)))
+    }));
+    // A panic outside of what the bus isolates ends the run, and is its fault.
+    let mut outcome = lived.unwrap_or_else(|_| Outcome { faults: log.panics(), ..Outcome::default() });
     drop(runtime);
     transport::simulation::install(None);
     // The bus is gone. The count is that of the process, which runs one world at a time.
