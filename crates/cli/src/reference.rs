@@ -403,7 +403,7 @@ fn attribute(attribute: &Attribute) -> String {
         Values::Text => "text".to_owned(),
         Values::Boolean => "true|false".to_owned(),
         Values::Integer => "number".to_owned(),
-        Values::OneOf(words) | Values::Word(words) => words.join("|"),
+        Values::OneOf(words) | Values::Action(words) | Values::Word(words) => words.join("|"),
         Values::Expression => "expression".to_owned(),
         Values::Key => "key".to_owned(),
         Values::Regex => "regex".to_owned(),
@@ -418,7 +418,7 @@ fn columns(attribute: &Attribute) -> String {
         Values::Text => "text".to_owned(),
         Values::Boolean => "`true`, `false`".to_owned(),
         Values::Integer => "whole number".to_owned(),
-        Values::OneOf(words) | Values::Word(words) => {
+        Values::OneOf(words) | Values::Action(words) | Values::Word(words) => {
             words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
         }
         Values::Expression => "expression".to_owned(),

@@ -20,6 +20,7 @@ mod session;
 mod state;
 #[cfg(test)]
 mod tests;
+mod unsupported;
 pub mod uri_template;
 mod wsdl;
 
@@ -69,28 +70,25 @@ pub fn endpoint(endpoint: &config::Endpoint, compiler: &mut Compiler<'_>) -> Opt
             self::endpoint(&made, compiler)
         }
         EndpointKind::Wsdl(kind) => wsdl::compile(endpoint, kind, compiler),
-        EndpointKind::DynamicLoadBalance(_) => {
-            refuse(endpoint, compiler, "dynamicLoadbalance", "list the members in a loadbalance endpoint")
+        EndpointKind::DynamicLoadBalance(_) => of_a_cluster(endpoint, "dynamicLoadbalance", compiler),
+        EndpointKind::ServiceDynamicLoadBalance(_) => {
+            of_a_cluster(endpoint, "serviceDynamicLoadbalance", compiler)
         }
-        EndpointKind::ServiceDynamicLoadBalance(_) => refuse(
-            endpoint,
-            compiler,
-            "serviceDynamicLoadbalance",
-            "list the members in a loadbalance endpoint",
-        ),
-        EndpointKind::Class { .. } => refuse(endpoint, compiler, "class", "Java classes cannot run here"),
+        EndpointKind::Class { .. } => {
+            let why = "`class` endpoints are not executable here".to_owned();
+            unsupported::compile(endpoint, why, "Java classes cannot run here", compiler)
+        }
     }
 }
 
-fn refuse(
+/// Endpoints whose members a cluster of WSO2 servers knows.
+fn of_a_cluster(
     endpoint: &config::Endpoint,
-    compiler: &mut Compiler<'_>,
     kind: &str,
-    help: &str,
+    compiler: &mut Compiler<'_>,
 ) -> Option<Arc<dyn Endpoint>> {
-    let message = format!("`{kind}` endpoints are not executable yet");
-    compiler.error("unsupported-endpoint", message, endpoint.span, help);
-    None
+    let why = format!("`{kind}` endpoints are not executable here");
+    unsupported::compile(endpoint, why, "list the members in a loadbalance endpoint", compiler)
 }
 
 /// The name of an endpoint, or a description of an anonymous one.

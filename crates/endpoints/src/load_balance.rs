@@ -4,6 +4,7 @@
 use crate::group::{Group, Member, Order, members};
 use crate::member;
 use crate::session::SessionBalance;
+use crate::unsupported;
 use config::endpoint::{Algorithm, LoadBalance as Config};
 use flow::Compiler;
 use flow::endpoint::Endpoint;
@@ -19,13 +20,12 @@ pub fn compile(
         Algorithm::WeightedRoundRobin => Order::Weights,
         Algorithm::WeightedLeastConnections => Order::LeastBusy,
         Algorithm::Random => |_| Order::Random,
-        // As in WSO2, where the class is not there.
         Algorithm::Class(class) => {
-            let message =
-                format!("the algorithm `{class}` of this loadbalance is a Java class: it cannot run here");
-            let help = "there are RoundRobin, WeightedRoundRobin, WeightedRRLCAlgorithm and RandomAlgorithm";
-            compiler.error("unsupported-endpoint", message, endpoint.span, help);
-            return None;
+            let why =
+                format!("the algorithm `{class}` of this loadbalance is a Java class, which cannot run here");
+            let instead =
+                "there are RoundRobin, WeightedRoundRobin, WeightedRRLCAlgorithm and RandomAlgorithm";
+            return unsupported::compile(endpoint, why, instead, compiler);
         }
     };
     let mut members = members(&group.endpoints, compiler)?;

@@ -333,6 +333,33 @@ fn a_random_member_is_one_that_is_ready() {
     assert!(tested.found.iter().any(|found| found.contains("algorithms.Mine")), "{:?}", tested.found);
 }
 
+/// Endpoints that cannot send here cost the messages that come to them, not the artifact, and groups pass over them.
+#[test]
+fn endpoints_in_java_fault() {
+    let class = "<endpoint><class name='a.B'/></endpoint>";
+    let alive = address("", &testing::backend("HTTP/1.1 200 OK\r\n\r\nb"), "");
+    for (endpoint, wanted) in [
+        (class.to_owned(), "`class` endpoints are not executable here"),
+        (
+            "<endpoint><dynamicLoadbalance><membershipHandler class='a.B'/></dynamicLoadbalance></endpoint>"
+                .to_owned(),
+            "`dynamicLoadbalance` endpoints are not executable here",
+        ),
+        (
+            format!("<endpoint><loadbalance algorithm='a.B'>{alive}</loadbalance></endpoint>"),
+            "the algorithm `a.B` of this loadbalance is a Java class, which cannot run here",
+        ),
+    ] {
+        let tested = bus(&(proxy("P", &endpoint) + &proxy("Q", &alive)));
+        let found = format!("unsupported-endpoint: {wanted}: messages that come here fault");
+        assert_eq!(tested.found, [found]);
+        assert_ne!(ask(&tested, "P").0, 200);
+        assert_eq!(ask(&tested, "Q").1, "b");
+    }
+    let tested = bus(&proxy("P", &format!("<endpoint><failover>{class}{alive}</failover></endpoint>")));
+    assert_eq!(ask(&tested, "P").1, "b");
+}
+
 #[test]
 fn a_weight_gives_no_turn_to_a_member_that_is_suspended() {
     let b = testing::backend("HTTP/1.1 200 OK\r\n\r\nb");

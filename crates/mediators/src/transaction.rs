@@ -4,7 +4,7 @@ use crate::database::Transaction;
 use config::Element;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Mediator, Moves, Need,
-    Page, Step, Values,
+    Page, Step, Unsupported, Values,
 };
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const ACTIONS: &[&str] = &["new", "use-existing-or-new", "fault-if-no-tx", "comm
 pub const DEFINITION: Definition = Definition {
     name: "transaction",
     summary: "Begins or ends the transaction of a message.",
-    attributes: &[Attribute::required("action", Values::OneOf(ACTIONS), "what to do")],
+    attributes: &[Attribute::required("action", Values::Action(ACTIONS), "what to do")],
     children: Children::None,
     page: PAGE,
     compile,
@@ -34,7 +34,7 @@ a broker: make each operation idempotent, so that it can be repeated after a lat
     inside: &[],
     needs: &[(Need::Nothing, "always")],
     refused: &[
-        ("<transaction action=\"suspend\"/>", "`action` cannot be `suspend`"),
+        ("<transaction action=\"suspend\"/>", "`action` cannot be `suspend`: messages that come here fault"),
         ("<transaction/>", "`transaction` needs the attribute `action`"),
     ],
     faults: &[("0", "`new` finds a transaction, `fault-if-no-tx`, `commit` or `rollback` finds none (but for `rollback` behind a `commit` that failed), or the database refuses to end it")],
@@ -58,7 +58,8 @@ fn compile(element: &Element, _: &mut Compiler<'_>) -> Compiled {
         "use-existing-or-new" => Action::UseExistingOrNew,
         "fault-if-no-tx" => Action::Demand,
         "commit" => Action::Commit,
-        _ => Action::RollBack,
+        "rollback" => Action::RollBack,
+        other => return Some(Box::new(Unsupported::new(format!("a transaction has no action `{other}`")))),
     }))
 }
 

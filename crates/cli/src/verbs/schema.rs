@@ -281,7 +281,7 @@ fn values(values: Values) -> String {
     match values {
         Values::Boolean => "s:boolean".to_owned(),
         Values::Integer => "s:integer".to_owned(),
-        Values::OneOf(words) | Values::Word(words) => format!("|{}", words.join("|")),
+        Values::OneOf(words) | Values::Action(words) | Values::Word(words) => format!("|{}", words.join("|")),
         Values::Text | Values::Expression | Values::Key | Values::Regex => "xs:string".to_owned(),
     }
 }

@@ -75,6 +75,8 @@ pub enum Values {
     Integer,
     /// One of these words.
     OneOf(&'static [&'static str]),
+    /// One of these words; with any other the step is a fault, and loading warns: the mediator compiles it to one.
+    Action(&'static [&'static str]),
     /// One of these words; any other counts as the first one, with a warning.
     Word(&'static [&'static str]),
     /// An XPath, `json-eval(…)` or `${…}`.

@@ -21,6 +21,10 @@ pub(super) fn of_mediator(attribute: &config::Attribute, values: Values) -> Opti
             Diagnostic::warning("bad-value", format!("`{name}` should not be `{value}`")),
             counts(values, ""),
         ),
+        Values::Action(_) => {
+            let message = format!("`{name}` cannot be `{value}`: messages that come here fault");
+            (Diagnostic::warning("bad-value", message), expected(values))
+        }
         _ => (Diagnostic::error("bad-value", format!("`{name}` cannot be `{value}`")), expected(values)),
     };
     Some(near(found.at(attribute.value_span, label), attribute, values))
@@ -88,7 +92,7 @@ fn takes(values: Values, value: &str) -> bool {
     match values {
         Values::Boolean => ["true", "false"].iter().any(|word| value.eq_ignore_ascii_case(word)),
         Values::Integer => value.parse::<i64>().is_ok(),
-        Values::OneOf(words) | Values::Word(words) => words.contains(&value),
+        Values::OneOf(words) | Values::Action(words) | Values::Word(words) => words.contains(&value),
         Values::Text | Values::Expression | Values::Key | Values::Regex => true,
     }
 }
@@ -110,7 +114,9 @@ fn expected(values: Values) -> String {
     match values {
         Values::Boolean => "expected `true` or `false`".to_owned(),
         Values::Integer => "expected a whole number".to_owned(),
-        Values::OneOf(words) | Values::Word(words) => format!("expected {}", quoted(words)),
+        Values::OneOf(words) | Values::Action(words) | Values::Word(words) => {
+            format!("expected {}", quoted(words))
+        }
         Values::Text | Values::Expression | Values::Key | Values::Regex => String::new(),
     }
 }
@@ -120,7 +126,7 @@ fn near(found: Diagnostic, attribute: &config::Attribute, values: Values) -> Dia
     let value = attribute.value.trim();
     match values {
         Values::Boolean => found.did_you_mean(value, ["true", "false"]),
-        Values::OneOf(words) | Values::Word(words) => {
+        Values::OneOf(words) | Values::Action(words) | Values::Word(words) => {
             let found = found.did_you_mean(value, words.iter().copied());
             respell_value(found, attribute, words.iter().copied())
         }

@@ -379,6 +379,7 @@ fn a_transaction_is_over_one_data_source_and_ends_with_its_message() {
         ),
         ("<transaction action='fault-if-no-tx'/>", Some("there is no transaction"), ""),
         ("<transaction action='rollback'/>", Some("there is no transaction"), ""),
+        ("<transaction action='suspend'/>", Some("a transaction has no action `suspend`"), ""),
         (
             "<transaction action='new'/>IN<dbreport>OTHER</dbreport>",
             Some("a transaction is over one data source"),
