@@ -434,8 +434,8 @@ fn a_flood_of_messages_leaves_turns_for_others() {
     writer.join().unwrap();
     reader.join().unwrap();
     waits.sort_unstable();
-    // The middle one: other tests run beside this one.
-    assert!(waits[2] < Duration::from_secs(1), "{waits:?}");
+    // The middle one, since other tests run beside this one. Without turns it was 7 s and more.
+    assert!(waits[2] < Duration::from_secs(5), "{waits:?}");
     drop(bus);
 }
 
