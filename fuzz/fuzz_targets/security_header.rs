@@ -90,7 +90,8 @@ fn cases() -> &'static [Case] {
                 parse: ParseOptions::default(),
             }
         };
-        let plain = Document::parse(MESSAGE.as_bytes().to_vec(), &ParseOptions::default()).expect("it is one");
+        let plain =
+            Document::parse(MESSAGE.as_bytes().to_vec(), &ParseOptions::default()).expect("it is one");
         let case = |policy: &&str| {
             let asking = side(Role::Initiator, &client, &service, policy);
             let mut document = plain.clone();

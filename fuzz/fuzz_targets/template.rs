@@ -6,7 +6,8 @@ use template::{Model, Template};
 
 fuzz_target!(|text: &str| {
     let Ok(template) = Template::parse(text) else { return };
-    let json = serde_json::json!({"a": "x", "n": 1.5, "l": [3, 1, 2], "o": {"k": true}, "z": null, "s": "é, b;c"});
+    let json =
+        serde_json::json!({"a": "x", "n": 1.5, "l": [3, 1, 2], "o": {"k": true}, "z": null, "s": "é, b;c"});
     let xml = "<o id='7'><i><q>1</q></i><i t='x'>2</i></o>";
     let document = xml::Document::parse(xml, &xml::ParseOptions::default()).expect("it is well-formed");
     let models = [("payload", Model::Json(&json)), ("doc", Model::Xml(&document))];

@@ -28,7 +28,8 @@ fuzz_target!(|data: &str| {
     let Ok(doc) = Document::parse(text.to_owned(), &ParseOptions::default()) else { return };
     let options = CompileOptions { results: true, ..CompileOptions::default() };
     let Ok(sheet) = Stylesheet::compile(sheet.as_bytes(), &options) else { return };
-    let limits = RunLimits { depth: 1_000, steps: 20_000, output: 1 << 20, documents: 1_000, ..RunLimits::default() };
+    let limits =
+        RunLimits { depth: 1_000, steps: 20_000, output: 1 << 20, documents: 1_000, ..RunLimits::default() };
     let run = RunOptions { limits: &limits, results: Some(&Nowhere), ..RunOptions::default() };
     let mut bytes = Vec::new();
     let direct = sheet.transform_to(&doc, Document::ROOT, &[], &run, &mut bytes);
