@@ -292,11 +292,13 @@ fn one_compute_thread(wait: &str) -> [&str; 6] {
     ["--set", "limits.compute_threads=1", "--set", "limits.compute_queue=1", "--set", wait]
 }
 
-/// With default limits, a thousand clients that send 100 KB each, again and again, wait for compute threads, and every one has its answers.
+/// A thousand clients that send 100 KB each, again and again, wait for compute threads, and every one has its answers. (How long they
+/// wait depends on what else runs on this machine.)
 #[test]
 fn a_thousand_clients_wait_for_compute_threads() {
     let artifacts = "<proxy name='Counts'><target><inSequence><script language='js'>for (var i = 0, n = 0; i &lt; 30000; i++) { n += i % 7; }</script><respond/></inSequence></target></proxy>";
-    let bus = Process::run(&configuration("limits-thousand", artifacts), &[]);
+    let bus =
+        Process::run(&configuration("limits-thousand", artifacts), &["--set", "limits.compute_wait=300s"]);
     let body = format!("<a>{}</a>", "<b>0123456789</b>".repeat(6000));
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let ask = || {
