@@ -18,6 +18,8 @@ pub const OCTETS: u8 = 0x04;
 pub const OID: u8 = 0x06;
 /// The tag of enumerated values.
 pub const ENUMERATED: u8 = 0x0a;
+/// The tag of times with a year of two digits.
+pub const UTC_TIME: u8 = 0x17;
 /// The tag of times with a year of four digits.
 pub const GENERALIZED_TIME: u8 = 0x18;
 /// The tag of sequences.
@@ -93,6 +95,21 @@ impl<'a> Value<'a> {
     /// The number of a tag of the context, `[0]` in ASN.1; `None`: it is of another class.
     pub fn number_in_context(self) -> Option<u8> {
         (self.tag & 0xc0 == CONTEXT).then_some(self.tag & 0x1f)
+    }
+
+    /// The digits of a time of a certificate or a list (RFC 5280, 4.1.2.5), year to second, the year with four: they compare as the times do.
+    /// `None`: it is no such time.
+    pub fn time_digits(self) -> Option<String> {
+        let text = std::str::from_utf8(self.content).ok()?.strip_suffix('Z')?;
+        if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        match (self.tag, text.len()) {
+            (UTC_TIME, 12) if text < "50" => Some(format!("20{text}")),
+            (UTC_TIME, 12) => Some(format!("19{text}")),
+            (GENERALIZED_TIME, 14) => Some(text.to_owned()),
+            _ => None,
+        }
     }
 }
 

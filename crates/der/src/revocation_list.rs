@@ -2,9 +2,6 @@
 
 use crate::{INTEGER, Reader, SEQUENCE};
 
-/// The tag of times with a year of two digits.
-const UTC_TIME: u8 = 0x17;
-
 /// Puts lists in an order in which a newer one of an issuer is before an older one: whoever looks for the list of an issuer takes the
 /// first, and an older list does not know who was revoked since. A list that cannot be read is last.
 pub fn newest_first<L: AsRef<[u8]>>(lists: &mut [L]) {
@@ -21,20 +18,13 @@ fn this_update(list: &[u8]) -> Option<String> {
     // The first is the algorithm, the next one the issuer.
     (first.tag == SEQUENCE).then_some(())?;
     fields.value(SEQUENCE)?;
-    let time = fields.any()?;
-    let text = std::str::from_utf8(time.content).ok()?;
-    match time.tag {
-        // Years from 50 are of the last century (RFC 5280, 4.1.2.5.1).
-        UTC_TIME if text >= "5" => Some(format!("19{text}")),
-        UTC_TIME => Some(format!("20{text}")),
-        _ => Some(text.to_owned()),
-    }
+    fields.any()?.time_digits()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{GENERALIZED_TIME, tlv};
+    use crate::{GENERALIZED_TIME, UTC_TIME, tlv};
 
     #[test]
     fn newer_lists_are_first() {

@@ -163,17 +163,7 @@ fn parse(der: &[u8]) -> Option<Certificate> {
 }
 
 fn time(value: Value<'_>) -> Option<Timestamp> {
-    let text = std::str::from_utf8(value.content).ok()?;
-    let text = text.strip_suffix('Z')?;
-    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let text = match (value.tag, text.len()) {
-        (0x17, 12) if text < "50" => format!("20{text}"),
-        (0x17, 12) => format!("19{text}"),
-        (0x18, 14) => text.to_owned(),
-        _ => return None,
-    };
+    let text = value.time_digits()?;
     let part = |from: usize, to: usize| &text[from..to];
     let (date, time) = (
         format!("{}-{}-{}", part(0, 4), part(4, 6), part(6, 8)),
