@@ -7,9 +7,9 @@ use crate::expect::check;
 use crate::spec::{Content, Request, Seen, Spec, Step, With};
 use crate::wire::{Connection, Message, head};
 use crate::{Failure, failure};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -86,7 +86,8 @@ impl Case {
     ) -> Result<(), Failure> {
         let mut ports = HashMap::new();
         for name in self.spec.backends.iter().map(|b| b.name.as_str()).chain(["esb", "admin"]) {
-            ports.insert(name.to_owned(), free_port()?);
+            let port = crate::ports::free().ok_or_else(|| failure!("no free port"))?;
+            ports.insert(name.to_owned(), port);
         }
         let (esb, admin) = (ports["esb"], ports["admin"]);
         let dir = work.join("case");
@@ -467,23 +468,6 @@ fn copy(from: &Path, to: &Path, vars: &Vars) -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// A port on which nobody listens, below the range from which the system takes client ports, never given out twice by this
-/// process.
-fn free_port() -> Result<u16, Failure> {
-    static GIVEN: Mutex<Option<HashSet<u16>>> = Mutex::new(None);
-    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
-    let given = given.get_or_insert_default();
-    let random = RandomState::new();
-    for n in 0..2000_u32 {
-        let port = 15_000 + (random.hash_one(n) % 17_000) as u16;
-        if !given.contains(&port) && TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            given.insert(port);
-            return Ok(port);
-        }
-    }
-    Err(failure!("no free port"))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! * [`wire`] is an HTTP/1.1 client and server side of its own. It shares no code with the transport that it tests, and it
 //!   accepts only exact framing.
 //! * [`hostile`] sends what no client should send through a case and compares the outcomes with a table.
+//! * [`ports`] finds free ones, also for the other tests of the workspace.
 //! * [`backend`] has the stubs, [`bus`] starts and ends the process, [`case`] walks through the steps.
 
 pub mod backend;
@@ -17,6 +18,7 @@ pub mod compare;
 pub mod expect;
 pub mod hostile;
 pub mod ledger;
+pub mod ports;
 pub mod quotes;
 pub mod spec;
 pub mod suite;

@@ -30,7 +30,7 @@ impl Server {
     /// `None`: it is not installed.
     fn start(name: &str, scheme: &'static str) -> Option<Server> {
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/services").join(name);
-        let port = free_port();
+        let port = tests::ports::free().unwrap();
         let directory = std::env::temp_dir().join(format!("busbar-sql-{}-{port}", std::process::id()));
         let server = Server { script, directory, port, scheme };
         if server.ask("start") == Some(3) {
@@ -57,20 +57,6 @@ impl Server {
     fn source(&self, query: &str, options: Options) -> Source {
         let url = format!("jdbc:{}://127.0.0.1:{}/bus{query}", self.scheme, self.port);
         Source::new(&url, "bus", "secret", options, false).unwrap()
-    }
-}
-
-/// A port below those that Linux gives to connections, and another one for each process: what is bound to it is started seconds later.
-fn free_port() -> u16 {
-    static NEXT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(0);
-    loop {
-        let offset = (std::process::id() as u16)
-            .wrapping_mul(37)
-            .wrapping_add(NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
-        let port = 15_000 + offset % 5_000;
-        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
     }
 }
 

@@ -43,18 +43,9 @@ pub fn descriptors() -> usize {
     usize::try_from(maximum.unwrap_or(1 << 20)).unwrap_or(usize::MAX)
 }
 
-/// A port that is free now, and that no outgoing connection gets meanwhile: it lies below the ports that Linux chooses from.
+/// A port that is free now, and that no outgoing connection gets meanwhile ([`tests::ports::free`]).
 pub fn free_port() -> u16 {
-    static NEXT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(0);
-    loop {
-        let offset = (std::process::id() as u16)
-            .wrapping_mul(37)
-            .wrapping_add(NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
-        let port = 20_000 + offset % 10_000;
-        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
+    tests::ports::free().unwrap()
 }
 
 /// Runs the binary to its end.

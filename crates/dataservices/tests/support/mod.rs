@@ -17,7 +17,7 @@ impl Server {
     /// `None`: it is not installed.
     pub fn start(name: &str) -> Option<Server> {
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/services").join(name);
-        let port = free_port();
+        let port = tests::ports::free().unwrap();
         let directory = std::env::temp_dir().join(format!("busbar-data-{}-{port}", std::process::id()));
         let server = Server { script, directory, port };
         if server.ask("start") == Some(3) {
@@ -41,20 +41,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.ask("stop");
         _ = std::fs::remove_dir_all(&self.directory);
-    }
-}
-
-/// A port below those that Linux gives to connections, and another one for each process: what is bound to it is started seconds later.
-fn free_port() -> u16 {
-    static NEXT: std::sync::atomic::AtomicU16 = std::sync::atomic::AtomicU16::new(0);
-    loop {
-        let offset = (std::process::id() as u16)
-            .wrapping_mul(37)
-            .wrapping_add(NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
-        let port = 10_000 + offset % 5_000;
-        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
     }
 }
 
