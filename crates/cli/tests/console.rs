@@ -98,18 +98,12 @@ impl Stage {
 
     /// A text of the page with the ports of this run.
     fn here(&self, text: &str) -> String {
-        PORTS
-            .iter()
-            .zip(self.ports)
-            .fold(text.to_owned(), |text, (page, here)| text.replace(&page.to_string(), &here.to_string()))
+        with_ports(text, PORTS, self.ports)
     }
 
     /// A text of this run with the ports of the page.
     fn on_the_page(&self, text: &str) -> String {
-        PORTS
-            .iter()
-            .zip(self.ports)
-            .fold(text.to_owned(), |text, (page, here)| text.replace(&here.to_string(), &page.to_string()))
+        with_ports(text, self.ports, PORTS)
     }
 
     /// What a command prints. The log is written a moment after the answer: what looks into it looks again.
@@ -175,6 +169,27 @@ impl Drop for Stage {
     fn drop(&mut self) {
         self.running.iter_mut().for_each(|(_, child)| end(child));
     }
+}
+
+/// A text with other ports, in one pass: the digits of a port that was put in can contain those of another (39000 of 9000).
+fn with_ports(text: &str, from: [u16; 3], to: [u16; 3]) -> String {
+    let mut changed = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        let port =
+            from.iter().zip(to).find_map(|(from, to)| Some((rest.strip_prefix(&from.to_string())?, to)));
+        rest = match port {
+            Some((behind, to)) => {
+                changed += &to.to_string();
+                behind
+            }
+            None => {
+                changed.push(next);
+                &rest[next.len_utf8()..]
+            }
+        };
+    }
+    changed
 }
 
 fn end(child: &mut Child) {
@@ -309,6 +324,13 @@ fn commands_print_what_the_pages_show() {
         players.into_iter().flat_map(|player| player.join().unwrap()).collect()
     });
     assert!(wrong.is_empty(), "{}\nBUSBAR_DOCS=write cargo test -p busbar --test console", wrong.join("\n"));
+}
+
+#[test]
+fn ports_are_replaced_once() {
+    let (page, here) = ("http://localhost:8280/ and 9000, 9164", "http://localhost:39000/ and 49164, 58280");
+    assert_eq!(with_ports(page, PORTS, [39000, 49164, 58280]), here);
+    assert_eq!(with_ports(here, [39000, 49164, 58280], PORTS), page);
 }
 
 #[test]

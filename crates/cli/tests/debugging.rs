@@ -4,7 +4,7 @@
 mod support;
 
 use std::path::Path;
-use support::{Process, ask, configure};
+use support::{Process, ask, configure, free_port};
 
 /// A text with everything that differs from run to run as `_`.
 fn plain(text: &str) -> String {
@@ -85,7 +85,7 @@ fn the_page_shows_what_the_program_prints() {
     let text = std::fs::read_to_string(&page).unwrap();
     let (_, rest) = text.split_once("```xml\n").unwrap();
     let (configuration, _) = rest.split_once("```").unwrap();
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let port = free_port().to_string();
     // Named by the places in the traces.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debugging");
     std::fs::create_dir_all(&folder).unwrap();

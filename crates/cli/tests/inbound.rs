@@ -49,7 +49,9 @@ fn listeners_come_and_go_with_reloads() {
     let (status, _, body) = ask(bus.field("admin"), "GET", "/artifacts/inboundEndpoint/Busy", b"").unwrap();
     assert!(status == 200 && String::from_utf8(body).unwrap().contains("address in use"));
     // Another sequence behind the same port; one more endpoint; the port that was taken is free now.
+    // (A program that a test beside this one starts holds it until it has begun.)
     drop(taken);
+    until("nobody listens at the port", || TcpStream::connect(("127.0.0.1", busy)).is_err());
     reload(&bus, &path, &[endpoint("A", one, 2), endpoint("B", two, 1), endpoint("Busy", busy, 1)], 1);
     let versions = [one, two, busy].map(version);
     assert_eq!(
@@ -114,7 +116,7 @@ fn a_port_that_somebody_else_has_leaves_the_version_before_in_force() {
     assert_eq!(version(port).as_deref(), Some("1"));
     let taken = std::net::TcpListener::bind(("127.0.0.1", other)).unwrap();
     reload(&bus, &path, &[endpoint("A", other, 2)], 1);
-    assert!(bus.stderr().contains("`A` stays in force as it was"), "{}", bus.stderr());
+    bus.says("`A` stays in force as it was", 1);
     assert_eq!(version(port).as_deref(), Some("1"));
     // One that was never there is left out, and the others change.
     let more = [endpoint("A", port, 3), endpoint("B", other, 3)];

@@ -86,7 +86,7 @@ fn what_changes_in_a_directory_comes_into_force() {
     // Faulty: the old one goes on, and the log has the place.
     put(&root, "A", &faulty("A"));
     bus.says("the proxy service `A` stays in force as it was: there is no mediator `sned`", 1);
-    assert!(bus.stderr().contains("proxy-services/A.xml:3:2"), "{}", bus.stderr());
+    bus.says("proxy-services/A.xml:3:2", 1);
     assert_eq!(version(&bus, "A"), "2");
     // Half of it, and nothing of it.
     put(&root, "A", &proxy("A", 3)[..60]);
@@ -539,7 +539,7 @@ fn what_is_switched_stays_so_over_reload_and_restart() {
     fs::write(&state, "{").unwrap();
     let bus = start();
     assert_eq!(states(&bus), on);
-    assert!(bus.stderr().contains("who was started and stopped before is not known"), "{}", bus.stderr());
+    bus.says("who was started and stopped before is not known", 1);
     assert_eq!(json(&bus, "POST", "/artifacts/proxy/P/stop")["survives_restart"], true);
     drop(bus);
     // Where there is no room, the answer says so, and the file is what it was.
@@ -596,7 +596,7 @@ fn a_decision_holds_while_its_artifact_is_gone() {
     assert_eq!(states(&start()), ["stopped", "started", "off"]);
     // What is no file is not replaced by one.
     let bus = Process::run(&root, &["--set", "deploy.state=/dev/full"]);
-    assert!(bus.stderr().contains("`/dev/full` is not a regular file"), "{}", bus.stderr());
+    bus.says("`/dev/full` is not a regular file", 1);
 }
 
 fn act_suspend(bus: &Process) {

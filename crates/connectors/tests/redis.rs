@@ -26,16 +26,7 @@ impl Drop for Server {
 
 /// Starts a server; `None`, with a line that says so, where there is no such program.
 fn server(options: &[&str]) -> Option<Server> {
-    // Those of the tests that run beside it have other ports, also before they listen.
-    static TAKEN: Mutex<Vec<u16>> = Mutex::new(Vec::new());
-    let port = loop {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut taken = TAKEN.lock().unwrap();
-        if !taken.contains(&port) {
-            taken.push(port);
-            break port;
-        }
-    };
+    let port = tests::ports::free().unwrap();
     let mut command = Command::new("redis-server");
     command.args([
         "--port",

@@ -285,7 +285,7 @@ fn without_keys_a_service_is_left_out_and_never_open() {
         let (status, body) = post(&bus, &format!("/services/Secure{number}"), REQUEST);
         assert!(status == 503 && !body.contains("price"), "{body}");
     }
-    assert!(bus.stderr().contains("there is no key store: set `security.keystore`"), "{}", bus.stderr());
+    bus.says("there is no key store: set `security.keystore`", 1);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use busbar_connectors::definitions;
 use flow::Children;
 use std::fmt::Write as _;
 use std::io::{Read, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -444,7 +444,7 @@ impl Drop for Redis {
 impl Redis {
     /// With a password; `None`, with a line that says so, where there is no such program.
     fn start() -> Option<Redis> {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = tests::ports::free().unwrap();
         let port_text = port.to_string();
         let options = [
             "--port",
