@@ -223,14 +223,14 @@ fn ratios(run: &Run, systems: &[System]) -> Vec<Budget> {
     for (scenario, name) in [("DirectProxy", "direct proxy"), ("MessageRelayProxy", "message relay")] {
         for system in of(SystemKind::Proxy) {
             let other = &system.about.name;
-            budgets.push(Budget {
+            let budget = Budget {
                 work: format!("{name}, CPU for each request"),
                 unit: format!("x {other}"),
                 bound: if other == "HAProxy" { 0.82 } else { 0.75 },
-                ..compared(run, us, scenario, SIZES, &|cost, size| {
-                    Some(cost / cpu(run, other, scenario, size)?)
-                })
-            });
+                ..Budget::default()
+            };
+            let ratio = |cost: f64, size| Some(cost / cpu(run, other, scenario, size)?);
+            budgets.push(compared(budget, run, us, scenario, SIZES, &ratio));
         }
     }
     let direct = |size: usize| cpu(run, us, "DirectProxy", size);
@@ -241,21 +241,19 @@ fn ratios(run: &Run, systems: &[System]) -> Vec<Budget> {
         ("SplitAggregateProxy", "split 11 ways and aggregate", &[KB], 14.0),
     ];
     for (scenario, work, sizes, bound) in routes {
-        budgets.push(Budget {
-            work: work.to_owned(),
-            unit: "x direct proxy".to_owned(),
-            bound,
-            floor: Vec::new(),
-            ..compared(run, us, scenario, sizes, &|cost, size| Some(cost / direct(size)?))
-        });
+        let budget =
+            Budget { work: work.to_owned(), unit: "x direct proxy".to_owned(), bound, ..Budget::default() };
+        let ratio = |cost, size| Some(cost / direct(size)?);
+        budgets.push(measured(budget, run, us, scenario, sizes, &ratio));
     }
-    budgets.push(Budget {
+    let scan = Budget {
         work: "routing that must scan the whole body".to_owned(),
         unit: "ms more for each MB".to_owned(),
         bound: 1.0,
-        floor: Vec::new(),
-        ..compared(run, us, "ScanProxy", &[MB], &|cost, size| Some((cost - direct(size)?) / 1000.0))
-    });
+        ..Budget::default()
+    };
+    let more = |cost, size| Some((cost - direct(size)?) / 1000.0);
+    budgets.push(measured(scan, run, us, "ScanProxy", &[MB], &more));
     let engines: [(&str, &str, usize, f64); 7] = [
         ("DirectProxy", "direct proxy", KB, 12.0),
         ("DirectProxy", "direct proxy", 100 * KB, 12.0),
@@ -268,34 +266,53 @@ fn ratios(run: &Run, systems: &[System]) -> Vec<Budget> {
     for system in of(SystemKind::Engine) {
         for (scenario, work, size, bound) in engines {
             let other = &system.about.name;
-            budgets.push(Budget {
+            let budget = Budget {
                 work: work.to_owned(),
                 unit: format!("x less CPU than {other}"),
                 bound,
                 is_least: true,
-                ..compared(run, us, scenario, &[size], &|cost, size| {
-                    Some(cpu(run, other, scenario, size)? / cost)
-                })
-            });
+                ..Budget::default()
+            };
+            let ratio = |cost, size| Some(cpu(run, other, scenario, size)? / cost);
+            budgets.push(compared(budget, run, us, scenario, &[size], &ratio));
         }
     }
     budgets
 }
 
-/// What a work costs at each size, as a ratio: of what Busbar takes, and of what the system calls of a relay alone take.
-fn compared(
+/// What a work costs at each size, as a ratio of what Busbar takes.
+fn measured(
+    mut budget: Budget,
     run: &Run,
     us: &str,
     scenario: &str,
     sizes: &[usize],
     ratio: &dyn Fn(f64, usize) -> Option<f64>,
 ) -> Budget {
-    let of = |cost: &dyn Fn(usize) -> Option<f64>| -> Vec<(String, f64)> {
-        sizes.iter().filter_map(|&size| Some((shown(size), ratio(cost(size)?, size)?))).collect()
-    };
-    let values = of(&|size| cpu(run, us, scenario, size));
-    let absent = values.is_empty().then(|| "not measured in this run".to_owned());
-    Budget { values, absent, floor: of(&|size| cpu(run, FLOOR.1, "DirectProxy", size)), ..Budget::default() }
+    let at = |&size: &usize| Some((shown(size), ratio(cpu(run, us, scenario, size)?, size)?));
+    budget.values = sizes.iter().filter_map(at).collect();
+    budget.absent = budget.values.is_empty().then(|| "not measured in this run".to_owned());
+    budget
+}
+
+/// The same beside another system: also what the system calls of a relay alone take, and what the bound leaves beyond them.
+fn compared(
+    budget: Budget,
+    run: &Run,
+    us: &str,
+    scenario: &str,
+    sizes: &[usize],
+    ratio: &dyn Fn(f64, usize) -> Option<f64>,
+) -> Budget {
+    let mut budget = measured(budget, run, us, scenario, sizes, ratio);
+    for &size in sizes {
+        let Some(calls) = cpu(run, FLOOR.1, "DirectProxy", size) else { continue };
+        let (Some(floor), Some(one)) = (ratio(calls, size), ratio(1.0, size)) else { continue };
+        let allowed = if budget.is_least { one / budget.bound } else { budget.bound / one };
+        budget.floor.push((shown(size), floor));
+        budget.left.push((shown(size), allowed - calls));
+    }
+    budget
 }
 
 fn shown(size: usize) -> String {
@@ -546,9 +563,15 @@ mod tests {
             .flat_map(|(system, small, large)| [cell(system, KB, *small), cell(system, 100 * KB, *large)]);
         let run = Run { cells: cells.collect(), ..Run::default() };
         let ratio = |cost: f64, size: usize| Some(cost / cpu(&run, "nginx", "DirectProxy", size)?);
-        let budget = Budget { bound: 0.75, ..compared(&run, "busbar", "DirectProxy", SIZES, &ratio) };
+        let budget = Budget { bound: 0.75, ..Budget::default() };
+        let budget = compared(budget, &run, "busbar", "DirectProxy", SIZES, &ratio);
         assert_eq!(budget.values, [("1 KB".to_owned(), 14.0 / 18.0), ("100 KB".to_owned(), 1.0)]);
         assert_eq!(budget.out_of_reach().collect::<Vec<_>>(), ["100 KB"]);
+        assert_eq!(budget.left, [("1 KB".to_owned(), 2.5), ("100 KB".to_owned(), -5.0)]);
+        let times = |cost: f64, size: usize| Some(cpu(&run, "nginx", "DirectProxy", size)? / cost);
+        let budget = Budget { bound: 1.5, is_least: true, ..Budget::default() };
+        let budget = compared(budget, &run, "busbar", "DirectProxy", SIZES, &times);
+        assert_eq!(budget.left, [("1 KB".to_owned(), 1.0), ("100 KB".to_owned(), -10.0)]);
     }
 
     #[test]

@@ -54,6 +54,9 @@ pub struct Budget {
     /// The same values, were the system calls of a relay all that the work takes: what is better than these cannot be had.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub floor: Vec<(String, f64)>,
+    /// Microseconds of CPU that the bound leaves for each request beyond these system calls; less than none: it is out of reach.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<(String, f64)>,
     /// Why it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub absent: Option<String>,

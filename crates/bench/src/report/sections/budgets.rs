@@ -9,8 +9,9 @@ use crate::results::{Budget, Run};
 /// What work may cost: what is missed first.
 pub(super) fn budget_section(run: &Run) -> Section {
     let mut section = Section::new("Budgets: what work may cost");
-    section.text("Each is a ratio of two measurements of this run that took turns, a time, or memory. CPU is that of the system for each right answer, the least of the turns: what else a machine does only adds to it. A budget is met if all of its values are within the bound. “System calls alone” is what would stand there if the work took nothing but the receiving and sending of a relay that does not understand HTTP (bench/floor), measured in the same turns: a bound that this misses is out of reach of every program that relays through user space.");
-    let headings = ["work", "measured", "bound:", "worst:", "all values", "system calls alone", "verdict"];
+    section.text("Each is a ratio of two measurements of this run that took turns, a time, or memory. CPU is that of the system for each right answer, the least of the turns: what else a machine does only adds to it. A budget is met if all of its values are within the bound. “System calls alone” is what would stand there if the work took nothing but the receiving and sending of a relay that does not understand HTTP (bench/floor), measured in the same turns: a bound that this misses is out of reach of every program that relays through user space. “Left” is the CPU time that the bound leaves for all else: HTTP, reading, transforming, writing.");
+    let headings =
+        ["work", "measured", "bound:", "worst:", "all values", "system calls alone", "left, µs", "verdict"];
     let mut table = Table::new(&headings);
     let mut sorted: Vec<&Budget> = run.budgets.iter().collect();
     sorted.sort_by_key(|budget| match budget.is_met() {
@@ -25,6 +26,7 @@ pub(super) fn budget_section(run: &Run) -> Section {
         };
         let values: Vec<String> = budget.values.iter().map(value).collect();
         let floor: Vec<String> = budget.floor.iter().map(value).collect();
+        let left: Vec<String> = budget.left.iter().map(value).collect();
         let beyond: Vec<&str> = budget.out_of_reach().collect();
         let verdict = match budget.is_met() {
             Some(true) => "met".to_owned(),
@@ -39,6 +41,7 @@ pub(super) fn budget_section(run: &Run) -> Section {
             or_dash(budget.worst()),
             values.join(", "),
             if floor.is_empty() { "–".to_owned() } else { floor.join(", ") },
+            if left.is_empty() { "–".to_owned() } else { left.join(", ") },
             verdict,
         ]);
     }
