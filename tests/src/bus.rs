@@ -20,7 +20,7 @@ pub enum Program {
 }
 
 /// How long the bus may take to be ready.
-const START: Duration = Duration::from_secs(20);
+const START: Duration = Duration::from_secs(60);
 /// How long it may take to end after SIGTERM.
 const END: Duration = Duration::from_secs(3);
 

@@ -36,7 +36,7 @@ fn check(tool: &str, ledger: &str) {
     let results = std::env::temp_dir().join(format!("busbar-{ledger}-{}.jsonl", std::process::id()));
     let run = Command::new("python3")
         .arg(tools.join(tool))
-        .args(["--bin", env!("CARGO_BIN_EXE_busbar"), "--jobs", "2", "--timeout", "60", "--json"])
+        .args(["--bin", env!("CARGO_BIN_EXE_busbar"), "--jobs", "2", "--timeout", "300", "--json"])
         .arg(&results)
         .output()
         .unwrap();

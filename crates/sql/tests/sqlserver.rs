@@ -195,7 +195,7 @@ fn failures_have_their_reasons_and_the_next_statement_works() {
     let number = |value: i32| row(&[bytes(&value.to_le_bytes())]);
     let server = Tds::start(move |text| match text {
         "cut" => Reply::Cut([columns(&[("a", INT)]), number(1), number(2)].concat()),
-        "slow" => Reply::Late(Duration::from_secs(3)),
+        "slow" => Reply::Late(Duration::from_secs(6)),
         "fatal" => Reply::Tokens(
             [
                 error(596, 21, "Cannot continue the execution because the session is in the kill state."),
@@ -212,12 +212,11 @@ fn failures_have_their_reasons_and_the_next_statement_works() {
         _ => Reply::Tokens([columns(&[("a", INT)]), number(1), done(0x10, 1)].concat()),
     });
     run(async {
-        let options =
-            Options { query_timeout: Duration::from_millis(300), longest: 1000, ..Options::default() };
+        let options = Options { query_timeout: Duration::from_secs(2), longest: 1000, ..Options::default() };
         let pool = pool(&server, options.clone());
         for (text, reason, says) in [
             ("cut", Reason::Interrupted, "the connection broke"),
-            ("slow", Reason::Interrupted, "did not answer within 0.3 s"),
+            ("slow", Reason::Interrupted, "did not answer within 2 s"),
             ("fatal", Reason::Interrupted, "kill state"),
             ("long", Reason::Value, "column a has a value of 2000 bytes, and sql.value allows 1000"),
         ] {
