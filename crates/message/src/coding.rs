@@ -62,6 +62,10 @@ impl Coding {
                 unpack(flate2::read::ZlibDecoder::new(&bytes[..]).take(most))
             }
             Coding::Deflate => unpack(flate2::read::DeflateDecoder::new(&bytes[..]).take(most)),
+            Coding::Brotli if has_large_window(bytes) => {
+                let message = "the body is not what its Content-Encoding says: its window is too large";
+                return Err(PayloadError::Malformed { message: message.to_owned() });
+            }
             Coding::Brotli => unpack(brotli::Decompressor::new(&bytes[..], 4096).take(most)),
             Coding::Unknown => {
                 let message = "the body has a Content-Encoding that cannot be read here";
@@ -112,6 +116,12 @@ impl Coding {
 fn is_zlib(bytes: &[u8]) -> bool {
     matches!(bytes, [method, flags, ..]
         if method & 0x0f == 8 && (u16::from(*method) << 8 | u16::from(*flags)).is_multiple_of(31))
+}
+
+/// Whether a Brotli stream begins with the bits that RFC 7932, 9.1, reserves, and that the decoder takes for a window of up to 1 GiB, which it
+/// allocates at once: where an address space or a machine has no room for that, the process would end.
+fn has_large_window(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(|first| first & 0x7f == 0x11)
 }
 
 /// Bytes that were unpacked, which count as held.
@@ -181,6 +191,18 @@ mod tests {
             assert!(coding.decode(&Bytes::from_static(b"\x01\x02plain"), 10).is_err(), "{coding:?}");
         }
         assert!(Coding::Unknown.decode(&text, 10).is_err());
+    }
+
+    #[test]
+    fn a_brotli_window_is_no_larger_than_the_coding_has_it() {
+        // Windows of 30 and 24 bits as the larger form has them, and of 24 bits; then two pieces that are not compressed, and the end.
+        let rest = b"<a>1\x18\x00\x08</a>\x03";
+        let stream = |head: &[u8]| Bytes::from([head, rest].concat());
+        for head in [&b"\x11\x1e\x06\x00\x02"[..], b"\x11\x18\x06\x00\x02"] {
+            let refused = Coding::Brotli.decode(&stream(head), 100);
+            assert!(matches!(refused, Err(PayloadError::Malformed { .. })), "{head:?}: {refused:?}");
+        }
+        assert_eq!(&Coding::Brotli.decode(&stream(b"\x8f\x01\x80"), 100).unwrap()[..], b"<a>1</a>");
     }
 
     #[test]

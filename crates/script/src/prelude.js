@@ -3,7 +3,7 @@
 (function (native, shared) {
   'use strict';
   const { defineProperty, getOwnPropertyDescriptor, getPrototypeOf, freeze, hasOwn } = Object;
-  const { ownKeys } = Reflect;
+  const { apply, ownKeys } = Reflect;
   const { parse, stringify } = JSON;
 
   // XML, as E4X has it. A value is a proxy around a function, so that `x.name` is the child and `x.name()` the method.
@@ -406,6 +406,28 @@
   const globals = { mc: message, XML, XMLList, Namespace, QName, EndpointReference, print };
   for (const name of ownKeys(globals)) {
     defineProperty(globalThis, name, { value: globals[name], writable: true, configurable: true, enumerable: false });
+  }
+
+  // Methods of arrays run through all of the length that they find, holes too, and nothing interrupts them meanwhile: a number of a message
+  // (`Array(n + 1).join('x')`) would hold its thread for minutes.
+  const MOST = 2 ** 25;
+  const check = value => {
+    if (value?.length > MOST) throw new RangeError('an array has more than ' + MOST + ' elements');
+  };
+  const methodsOfArrays = [
+    'concat', 'copyWithin', 'every', 'fill', 'filter', 'flat', 'flatMap', 'forEach', 'includes', 'indexOf', 'join', 'lastIndexOf', 'map',
+    'reduce', 'reduceRight', 'reverse', 'shift', 'slice', 'some', 'sort', 'splice', 'toLocaleString', 'unshift',
+  ];
+  for (const name of methodsOfArrays) {
+    const method = Array.prototype[name];
+    const bounded = {
+      [name](...given) {
+        check(this);
+        if (name === 'concat') for (const value of given) check(value);
+        return apply(method, this, given);
+      },
+    }[name];
+    defineProperty(Array.prototype, name, { value: bounded, writable: true, configurable: true, enumerable: false });
   }
 
   if (!shared) return () => true;

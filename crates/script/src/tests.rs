@@ -400,6 +400,38 @@ fn the_value_of_a_script_counts() {
     assert_eq!(result.unwrap().value.unwrap().to_string(), "{\"a\":3,\"b\":true}");
 }
 
+/// Nothing interrupts what runs through the holes of an array, or through what calls itself as long as one.
+#[test]
+fn lengths_that_a_message_brings_have_a_bound() {
+    let begun = std::time::Instant::now();
+    for what in [
+        "Array(4294967295).join('x')",
+        "(a => { a.length = 4294967295; return a + ''; })([])",
+        "Array.prototype.join.call(JSON.parse('{\"length\": 9007199254740991}'), '')",
+        "Array.prototype.slice.call({length: 9e15})",
+        "Array(4294967295).indexOf(1)",
+        "Array(4294967295).forEach(print)",
+        "Array(4294967295).sort()",
+        "[].concat(1, Array(4294967295))",
+    ] {
+        let found = result(&format!("mc.setProperty('r', '' + ({what}));"));
+        assert!(found.contains("more than 33554432 elements"), "{what}: {found}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    for (what, wanted) in [
+        ("Array(4).join('x')", "xxx"),
+        ("[3, 1, 2].sort().concat([4], 5).map(n => n * 2).join()", "2,4,6,8,10"),
+        ("[1, [2, [3]]].flat(Infinity) + ''", "1,2,3"),
+        ("Array.prototype.slice.call('abc', 1).reverse().join('')", "cb"),
+        ("[1, 2, 3].reduce((a, b) => a + b)", "6"),
+        ("[].map.name + Object.keys([]).length", "map0"),
+        ("(() => { try { [].join.call(null) } catch (e) { return e.constructor.name } })()", "TypeError"),
+    ] {
+        let found = result(&format!("mc.setProperty('r', '' + ({what}));"));
+        assert!(found.contains(wanted), "{what}: {found}");
+    }
+}
+
 #[test]
 fn failures_name_their_place() {
     for (text, expected) in [

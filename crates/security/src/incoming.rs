@@ -6,6 +6,7 @@
 
 mod checks;
 mod decryption;
+mod seen;
 mod signature;
 mod tokens;
 
@@ -38,9 +39,9 @@ const SPARE: usize = 1 << 20;
 pub struct Opened {
     /// The envelope without its security header, decrypted.
     pub document: Document,
-    /// What its security was based on, for the log.
+    /// The user whose token was checked, where the policy asks for one.
     pub user: Option<String>,
-    /// Who signed it.
+    /// Who signed it, where the policy asks for a signature.
     pub signer: Option<Arc<Certificate>>,
     /// The certificates that came with that of the signer, in DER.
     pub between: Vec<Vec<u8>>,
@@ -106,6 +107,7 @@ pub fn open(
         endorsement: None,
         timestamp: None,
         user: None,
+        known_user: None,
         confirmations: Vec::new(),
         decrypted: 0,
         key_ciphers: Vec::new(),
@@ -114,7 +116,7 @@ pub fn open(
     work.header()?;
     let marks = work.check()?;
     environment.replays.take(&marks, environment.now).map_err(Failure::invalid)?;
-    let user = work.user.as_ref().map(|(_, user)| user.clone());
+    let user = work.known_user.take();
     let (mut signer, mut between) = (None, Vec::new());
     if let Some(signature) = work.signature.take() {
         (signer, between) = (signature.certificate, signature.between);
@@ -136,6 +138,10 @@ pub fn open(
     if side.role == Role::Recipient {
         exchange.signer = signer.clone();
         exchange.user = user.clone();
+    }
+    // A signature that nobody asked for may be over anything: it says nothing about who sent the message.
+    if !side.policy.signs() {
+        (signer, between) = (None, Vec::new());
     }
     Ok(Opened { document, user, signer, between, endorser })
 }
@@ -201,7 +207,10 @@ struct Work<'a> {
     signature: Option<Signature>,
     endorsement: Option<Endorsement>,
     timestamp: Option<(NodeId, Timestamp, Timestamp)>,
+    /// The name in a token, which anybody may have written.
     user: Option<(NodeId, String)>,
+    /// The name in a token that was checked.
+    known_user: Option<String>,
     confirmations: Vec<(NodeId, Option<Vec<u8>>)>,
     decrypted: usize,
     key_ciphers: Vec<Vec<u8>>,
@@ -365,20 +374,6 @@ impl Work<'_> {
             return Err(Failure::invalid("there is more than one timestamp"));
         }
         Ok(())
-    }
-
-    /// Removes headers that the signature does not cover: anybody may have put them there.
-    fn drop_unsigned(&mut self) {
-        let Some(header) = self.places.header else { return };
-        for block in elements(&self.document, header) {
-            if block != self.security && !self.is_signed(block) && !self.is_for_another(block) {
-                self.document.detach(block);
-            }
-        }
-    }
-
-    fn is_for_another(&self, block: NodeId) -> bool {
-        self.document.is_element(block, WSSE, "Security")
     }
 
     fn finish(mut self) -> Document {

@@ -366,6 +366,37 @@ fn get_slow() -> Vec<u8> {
     block
 }
 
+/// The preface may arrive in pieces, and one that stops has the time of a head or a handshake.
+#[test]
+fn a_preface_in_pieces_is_one() {
+    let second = Duration::from_secs(1);
+    let echo = start_with(Echo, ServerLimits { head: second, handshake: second, ..ServerLimits::default() });
+    let wire = [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &frame(4, 0, 0, b"")].concat();
+    for cut in 1..wire.len() {
+        let mut stream = connect(echo.addr);
+        stream.set_nodelay(true).unwrap();
+        stream.write_all(&wire[..cut]).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        stream.write_all(&wire[cut..]).unwrap();
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).unwrap();
+        assert_eq!(head[3..5], [4, 0], "{cut}: {}", String::from_utf8_lossy(&head));
+    }
+    for cut in [11, 12, 15, 16, 23] {
+        let mut stream = connect(echo.addr);
+        stream.write_all(&wire[..cut]).unwrap();
+        let begun = Instant::now();
+        _ = stream.read_to_end(&mut Vec::new());
+        assert!(begun.elapsed() < Duration::from_secs(8), "{cut}");
+    }
+    // What begins alike is no preface.
+    let mut stream = connect(echo.addr);
+    stream.write_all(b"PRI * HTTP/2.1\r\n\r\n").unwrap();
+    let mut got = Vec::new();
+    _ = stream.read_to_end(&mut got);
+    assert!(got.starts_with(b"HTTP/1.1 505"), "{}", String::from_utf8_lossy(&got));
+}
+
 /// Frames that carry nothing, heads without end, and streams that are begun and ended at once: the connection ends, with a reason.
 #[test]
 fn floods_end_their_connection() {

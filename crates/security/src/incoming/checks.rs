@@ -60,7 +60,7 @@ impl Work<'_> {
         }
         let mut marks = self.marks();
         if self.side.role == Role::Recipient {
-            self.check_user(message, &mut marks)?;
+            self.known_user = self.check_user(message, &mut marks)?;
         }
         let with_certificate =
             self.signature.as_ref().is_some_and(|signature| signature.certificate.is_some());
@@ -71,6 +71,7 @@ impl Work<'_> {
             marks.of_somebody();
         }
         if policy.signs() && !policy.signed.is_empty() {
+            self.check_seen()?;
             self.drop_unsigned();
         }
         if self.signature.is_some() && self.commented {
@@ -156,9 +157,10 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn check_user(&self, message: bool, marks: &mut Marks) -> Result<(), Failure> {
+    /// The name of the user, where the policy asks for one.
+    fn check_user(&self, message: bool, marks: &mut Marks) -> Result<Option<String>, Failure> {
         let policy = &self.side.policy;
-        let Some(wanted) = policy.user else { return Ok(()) };
+        let Some(wanted) = policy.user else { return Ok(None) };
         let Some((node, name)) = &self.user else {
             return Err(Failure::invalid("the message has no UsernameToken"));
         };
@@ -171,7 +173,7 @@ impl Work<'_> {
         let password = (self.environment.password)(name);
         if wanted.without_password {
             return match password {
-                Some(_) => Ok(()),
+                Some(_) => Ok(Some(name.clone())),
                 None => Err(Failure::authentication("the user is not known")),
             };
         }
@@ -220,7 +222,7 @@ impl Work<'_> {
         if let Some(nonce) = nonce {
             marks.add("nonce", &nonce, self.until());
         }
-        Ok(())
+        Ok(Some(name.clone()))
     }
 
     /// Whether the signature covers an element, or one that contains it.

@@ -17,9 +17,10 @@ pub(crate) mod session;
 /// What a client begins with (RFC 9113, 3.4).
 pub(crate) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Whether bytes that are no request of HTTP/1.1 may be the preface: the first line, which nothing else has.
+/// Whether bytes that are no request of HTTP/1.1 are the preface, or what has arrived of it: all up to the first digit of the version, which
+/// nothing else has.
 pub(crate) fn is_preface(received: &[u8]) -> bool {
-    received.len() >= 16 && received.iter().zip(PREFACE).all(|(a, b)| a == b)
+    received.len() >= b"PRI * HTTP/2".len() && received.iter().zip(PREFACE).all(|(a, b)| a == b)
 }
 
 /// The name of the protocol in TLS (RFC 9113, 3.2).
