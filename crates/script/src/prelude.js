@@ -76,7 +76,8 @@
     contains: (list, value) => items(list).some(item => native.xmlMarkup(listOf(item)) === native.xmlMarkup(asList(value))),
     normalize: list => xml(list),
     // What scripts for the other engines of WSO2 call: Axiom's and the DOM's names.
-    getText: list => native.xmlString(list),
+    // Of an element the texts directly in it; the DOM's has those of its descendants too.
+    getText: list => native.xmlString(native.xmlFact(list, 'kind') === 'element' ? native.xmlStep(list, 'text') : list),
     getTextContent: list => native.xmlString(list),
     getLocalName: list => native.xmlFact(list, 'local'),
     getNodeName: list => native.xmlFact(list, 'qname'),
@@ -134,7 +135,12 @@
     // Whether a text stands for bytes is decided by the message type it leaves with.
     setBinary: () => undefined,
     setOptimize: () => undefined,
+    // Axiom reads its trees step by step; here they are whole.
     build: () => undefined,
+    buildWithAttachments: () => undefined,
+    buildNext: () => undefined,
+    isComplete: () => true,
+    close: () => undefined,
   };
   /** How many of its items a list has given by `next`. */
   const passed = new WeakMap();
