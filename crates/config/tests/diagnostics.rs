@@ -135,6 +135,13 @@ fn faulty_artifacts_are_found_and_left_out() {
         ),
         ("<api name='A' context='/a'><resource uri-template='/x/{a'/></api>", &["bad-uri-template 2:55"], 1),
         ("<api name='A' context='/a'><resource uri-template='/x{?a}'/></api>", &["bad-uri-template 2:54"], 1),
+        ("<api name='A' context='/a'><resource uri-template='/{p+}'/></api>", &["bad-value 2:54"], 0),
+        ("<api name='A' context='/a'><resource uri-template='/{uri.var.id}'/></api>", &["bad-value 2:54"], 0),
+        (
+            "<api name='A' context='/a'><resource uri-template='/{a,b c:3}/{+d.e-f_g}'/></api>",
+            &["bad-value 2:56"],
+            0,
+        ),
         (
             "<api name='A' context='/a'><resource uri-template='x/{a}'/></api>",
             &["unmatched-template 2:52"],

@@ -266,7 +266,7 @@ impl Mediator for Header {
                     String::new()
                 });
                 match place {
-                    Place::Transport(name) => crate::support::set_header(name, &value, context)?,
+                    Place::Transport(name) => crate::support::set_header(name, &value, context),
                     Place::Addressing(fact) => set_addressing(*fact, Some(value), context),
                     Place::Block { prefix, namespace, local } => {
                         let inner = match xml {

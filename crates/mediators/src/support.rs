@@ -63,14 +63,13 @@ pub(crate) fn can_be_sent(name: &str, place: Span, compiler: &mut Compiler<'_>) 
     None
 }
 
-/// Sets a transport header. Line breaks, which pretty-printed XML brings, become blanks: nothing else can be written.
-///
-/// # Errors
-/// No header can have this name.
-pub(crate) fn set_header(name: &str, value: &str, context: &mut Context) -> Result<(), Fault> {
+/// Sets a transport header. Line breaks, which pretty-printed XML brings, become blanks: nothing else can be written. With a name that no
+/// header can have nothing is set, as with a literal one ([`can_be_sent`]): the flow goes on in WSO2 too.
+pub(crate) fn set_header(name: &str, value: &str, context: &mut Context) {
     let name = name.trim();
     if !is_header_name(name) {
-        return Err(Fault::new(format!("`{name}` is not a header name")));
+        tracing::warn!(message_id = %context.message_id(), "a header is not set: `{name}` is not a header name");
+        return;
     }
     let breaks = |c: char| matches!(c, '\0' | '\n' | '\x0b' | '\x0c' | '\r');
     if value.contains(breaks) {
@@ -78,7 +77,6 @@ pub(crate) fn set_header(name: &str, value: &str, context: &mut Context) -> Resu
     } else {
         context.set_header(name, value);
     }
-    Ok(())
 }
 
 /// An envelope with an empty body, of the version and with the header blocks of another one.

@@ -127,6 +127,25 @@ impl Search {
         Ok(matches)
     }
 
+    /// The matches with their groups, from left to right; the first group is the match itself, `None` one that took no part in it.
+    ///
+    /// # Errors
+    /// The search takes too long.
+    pub fn captures(&self, value: &str) -> Result<Vec<Vec<Option<Range<usize>>>>, String> {
+        let mut matches = Vec::new();
+        let found: Result<(), Failure> = self.0.for_each(value, |captures| {
+            matches.push((0..captures.len()).map(|group| Some(captures.get(group)?.range())).collect());
+            Ok(true)
+        });
+        found.map_err(|why| why.to_string())?;
+        Ok(matches)
+    }
+
+    /// The names of the groups, by their numbers.
+    pub fn names(&self) -> impl Iterator<Item = Option<&str>> {
+        self.0.engine().capture_names()
+    }
+
     /// Replaces each match, as Java's `replaceAll` does: `$1` and `${name}` stand for groups, a backslash takes the
     /// next character as it is.
     ///

@@ -37,6 +37,65 @@ pub(crate) struct Translated {
 
 /// The script as the engine can read it.
 pub(crate) fn translate(text: &str) -> Result<Translated, Refused> {
+    let mut translated = translate_xml(text)?;
+    if let Some(code) = with_packages(translated.code.as_deref().unwrap_or(text)) {
+        translated.code = Some(code);
+    }
+    Ok(translated)
+}
+
+/// The script with `Packages.org.apache.Name` in the place of `org.apache.Name`, which the engines of WSO2 have: `org`, `com`, `edu` and
+/// `net` alone are names that scripts give to other things. `None`: it names no class in this way.
+fn with_packages(text: &str) -> Option<String> {
+    let tokens = tokens(text);
+    let (mut out, mut done) = (String::new(), 0);
+    for at in 0..tokens.len() {
+        if is_root(text, &tokens, at) && class_at(text, &tokens, at).is_some() {
+            let start = tokens[at].at.start;
+            out.push_str(&text[done..start]);
+            out.push_str("Packages.");
+            done = start;
+        }
+    }
+    (done > 0 || !out.is_empty()).then(|| out + &text[done..])
+}
+
+/// Whether the word at `at` begins the name of a class that is reached without `Packages`, and is no name of the script's own.
+fn is_root(text: &str, tokens: &[Token], at: usize) -> bool {
+    let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);
+    let member = |at: usize| at > 0 && matches!(word(at - 1), "." | "?.");
+    let root = word(at);
+    let defines = |at: usize| {
+        let before = at.checked_sub(1).map_or("", word);
+        word(at) == root
+            && !member(at)
+            && (matches!(before, "var" | "let" | "const" | "function" | "class" | "(" | "," | "{")
+                && word(at + 1) != "."
+                || word(at + 1) == "=")
+    };
+    matches!(root, "org" | "com" | "edu" | "net")
+        && !member(at)
+        && word(at + 1) == "."
+        && !(0..tokens.len()).any(defines)
+}
+
+/// The class that the words from `at` on name, with at least two packages before it.
+fn class_at(text: &str, tokens: &[Token], at: usize) -> Option<String> {
+    let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);
+    let mut end = at;
+    while !is_class(word(end)) && word(end + 1) == "." {
+        end += 2;
+    }
+    let names: Vec<&str> = (at..=end).step_by(2).map(word).collect();
+    (is_class(word(end)) && names.len() > 2).then(|| names.join("."))
+}
+
+fn is_class(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_uppercase())
+}
+
+/// As [`translate`], without what begins with the name of a package.
+fn translate_xml(text: &str) -> Result<Translated, Refused> {
     let Some(joined) = joined(text) else { return translate_joined(text) };
     let back = |refused: Refused| Refused { at: same_place(&joined, refused.at, text), ..refused };
     let translated = translate_joined(&joined).map_err(back)?;
@@ -61,7 +120,7 @@ fn same_place(changed: &str, at: usize, text: &str) -> usize {
     place
 }
 
-/// As [`translate`], where no XML is joined by `+` any more.
+/// As [`translate_xml`], where no XML is joined by `+` any more.
 fn translate_joined(text: &str) -> Result<Translated, Refused> {
     let tokens = tokens(text);
     let mut translation = Translation::of(text, &tokens, 0);
@@ -209,9 +268,7 @@ pub(crate) fn ends_with_setter(text: &str) -> bool {
 pub(crate) fn missing_classes(text: &str) -> Vec<(usize, String)> {
     let tokens = tokens(text);
     let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);
-    let is_class = |name: &str| name.starts_with(|c: char| c.is_ascii_uppercase());
     let mut found: Vec<(usize, String)> = Vec::new();
-    // `org` and `com` alone are names of JavaScript here.
     let mut note = |at: usize, name: String, reached: bool| {
         let quoted = format!("'{name}'");
         let is_here = reached && crate::engine::JAVA.contains(&quoted);
@@ -222,7 +279,9 @@ pub(crate) fn missing_classes(text: &str) -> Vec<(usize, String)> {
     for (at, token) in tokens.iter().enumerate() {
         let member = at > 0 && matches!(word(at - 1), "." | "?.");
         match word(at) {
-            "Packages" | "java" | "javax" | "org" | "com" if !member && word(at + 1) == "." => {
+            "Packages" | "java" | "javax" | "org" | "com" | "edu" | "net"
+                if !member && word(at + 1) == "." =>
+            {
                 let start = if word(at) == "Packages" { at + 2 } else { at };
                 let mut end = start;
                 while !is_class(word(end)) && word(end + 1) == "." {
@@ -238,7 +297,8 @@ pub(crate) fn missing_classes(text: &str) -> Vec<(usize, String)> {
                     }
                 // `org.total` may be anything.
                 } else if is_class(word(end)) && (names.len() > 2 || start > at) {
-                    note(token.at.start, names.join("."), start > at || word(at).starts_with("java"));
+                    let reached = start > at || word(at).starts_with("java") || is_root(text, &tokens, at);
+                    note(token.at.start, names.join("."), reached);
                 }
             }
             "Java" if !member && word(at + 1) == "." && word(at + 2) == "type" && word(at + 3) == "(" => {
@@ -735,6 +795,20 @@ mod tests {
     }
 
     #[test]
+    fn roots_of_packages_are_found_unless_the_script_has_the_name() {
+        for (text, expected) in [
+            ("org.apache.A.b(com.x.y.C)", Some("Packages.org.apache.A.b(Packages.com.x.y.C)")),
+            ("new org.json.JSONObject()", Some("new Packages.org.json.JSONObject()")),
+            ("var org = mc.x; org.apache.A.b()", None),
+            ("org = mc.x; org.apache.A.b()", None),
+            ("function f(org) { return org.apache.A }", None),
+            ("mc.org.apache.A; org.total; com.Name", None),
+        ] {
+            assert_eq!(translate(text).expect(text).code.as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn classes_that_are_not_here_are_named() {
         for (text, expected) in [
             ("java.util.UUID.randomUUID(); new Packages.java.text.SimpleDateFormat('y')", vec![]),
@@ -742,7 +816,11 @@ mod tests {
             ("Java.type('java.sql.Driver'); Java.type(\"java.lang.Thread\")", vec![(0, "java.sql.Driver")]),
             (
                 "Packages.org.apache.commons.codec.binary.Base64; org.apache.commons.codec.binary.Base64",
-                vec![(49, "org.apache.commons.codec.binary.Base64")],
+                vec![],
+            ),
+            (
+                "var org = {}; org.apache.commons.codec.binary.Base64",
+                vec![(14, "org.apache.commons.codec.binary.Base64")],
             ),
             (
                 "importPackage(Packages.com.acme); new org.json.JSONObject()",

@@ -34,6 +34,7 @@ const JAVA_LATE: &str = concat!(
     include_str!("java/text.js"),
     include_str!("java/time.js"),
     include_str!("java/clock.js"),
+    include_str!("java/pattern.js"),
     include_str!("java/late.js"),
     "})"
 );

@@ -10,6 +10,7 @@ use message::{Value, XmlValue};
 use rquickjs::function::Opt;
 use rquickjs::{Array, Ctx, Exception, Function, IntoJs, Object, Result, Value as Js};
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The message of a script. An error is thrown in the script, as an `Error` with this text.
@@ -290,8 +291,8 @@ fn given<'a>(number: i32, text: &'a str) -> Insertion<'a> {
     if number < 0 { Insertion::Text(text) } else { Insertion::List(number as List) }
 }
 
-/// A regular expression of Java on a text: `matches`, `find` (the places of all matches, in units of UTF-16, as JSON), `all` and
-/// `first` (the text with them replaced).
+/// A regular expression of Java on a text: `matches`, `find` (the places of all matches, in units of UTF-16, as JSON), `groups` (those of
+/// their groups), `names` (of its groups), `all` and `first` (the text with them replaced).
 fn regex(what: &str, given: &[&str]) -> std::result::Result<String, String> {
     let (&[text, pattern], by) = given.split_first_chunk().ok_or("too few arguments")?;
     let wrong = |why: String| format!("PatternSyntaxException: {why}");
@@ -301,6 +302,11 @@ fn regex(what: &str, given: &[&str]) -> std::result::Result<String, String> {
     }
     let search = Search::compile(pattern).map_err(wrong)?;
     match what {
+        "groups" => groups(&search, text),
+        "names" => {
+            let names: Vec<Option<&str>> = search.names().collect();
+            serde_json::to_string(&names).map_err(|error| error.to_string())
+        }
         "all" => search.replace_all(text, by.first().unwrap_or(&"")),
         "first" => search.replace_first(text, by.first().unwrap_or(&"")),
         _ => {
@@ -316,6 +322,30 @@ fn regex(what: &str, given: &[&str]) -> std::result::Result<String, String> {
             serde_json::to_string(&places).map_err(|error| error.to_string())
         }
     }
+}
+
+/// The places of the groups of all matches, in units of UTF-16, as JSON.
+fn groups(search: &Search, text: &str) -> std::result::Result<String, String> {
+    let found = search.captures(text)?;
+    let ends = found.iter().flatten().flatten().flat_map(|range| [range.start, range.end]);
+    let mut bytes: Vec<usize> = ends.collect();
+    bytes.sort_unstable();
+    bytes.dedup();
+    let (mut units, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    for &byte in &bytes {
+        let before = units.last().copied().unwrap_or(0);
+        units.push(before + text.get(at..byte).unwrap_or("").encode_utf16().count());
+        at = byte;
+    }
+    let place = |byte: usize| bytes.binary_search(&byte).ok().and_then(|at| units.get(at)).copied();
+    let places: Vec<Vec<Option<[Option<usize>; 2]>>> = found
+        .iter()
+        .map(|groups| {
+            let place_of = |range: &Range<usize>| [place(range.start), place(range.end)];
+            groups.iter().map(|group| group.as_ref().map(place_of)).collect()
+        })
+        .collect();
+    serde_json::to_string(&places).map_err(|error| error.to_string())
 }
 
 /// The functions that the prelude is given.

@@ -38,7 +38,9 @@
     return prefix + text;
   };
   const find = (list, name, prefix) => xml(native.xmlGet(list, nameKey(name === undefined ? '*' : name, prefix)));
-  const first = list => xml(native.xmlGet(native.xmlStep(list, 'elements'), '0'));
+  /** What Axiom and the DOM answer with null where there is nothing. */
+  const orNull = list => (native.xmlLength(list) === 0 ? null : xml(list));
+  const first = list => orNull(native.xmlGet(native.xmlStep(list, 'elements'), '0'));
 
   const methods = {
     __proto__: null,
@@ -76,18 +78,30 @@
     contains: (list, value) => items(list).some(item => native.xmlMarkup(listOf(item)) === native.xmlMarkup(asList(value))),
     normalize: list => xml(list),
     // What scripts for the other engines of WSO2 call: Axiom's and the DOM's names.
-    getText: list => native.xmlString(list),
+    // Of an element the texts directly in it; the DOM's has those of its descendants too.
+    getText: list => native.xmlString(native.xmlFact(list, 'kind') === 'element' ? native.xmlStep(list, 'text') : list),
     getTextContent: list => native.xmlString(list),
     getLocalName: list => native.xmlFact(list, 'local'),
     getNodeName: list => native.xmlFact(list, 'qname'),
     getFirstElement: first,
-    getFirstChild: list => xml(native.xmlGet(native.xmlStep(list, 'children'), '0')),
+    getFirstChild: list => orNull(native.xmlGet(native.xmlStep(list, 'children'), '0')),
+    getDocumentElement: list => xml(list),
+    getTagName: list => native.xmlFact(list, 'qname'),
+    hasChildNodes: list => native.xmlLength(native.xmlStep(list, 'children')) > 0,
     getChildNodes: list => xml(native.xmlStep(list, 'children')),
     getElementsByTagName: (list, name) => find(list, String(name).replace(/^.*:/, ''), '..*::'),
-    getFirstChildWithName: (list, name) => xml(native.xmlGet(native.xmlGet(list, nameKey(name, '')), '0')),
+    getFirstChildWithName: (list, name) => orNull(native.xmlGet(native.xmlGet(list, nameKey(name, '')), '0')),
     getChildrenWithName: (list, name) => find(list, name, ''),
-    getAttribute: (list, name) => native.xmlText(native.xmlGet(list, nameKey(name, '@'))),
-    getAttributeValue: (list, name) => native.xmlText(native.xmlGet(list, nameKey(name, '@'))),
+    // With a QName these are Axiom's, with a text the DOM's.
+    getAttribute(list, name) {
+      const found = native.xmlGet(list, nameKey(name, '@'));
+      return name instanceof QName ? orNull(found) : native.xmlText(found);
+    },
+    getAttributeValue(list, name) {
+      if (name === undefined) return native.xmlText(list);
+      const found = native.xmlGet(list, nameKey(name, '@'));
+      return name instanceof QName && native.xmlLength(found) === 0 ? null : native.xmlText(found);
+    },
     setText: (list, text) => native.xmlInsert(list, 'set', -1, String(text)),
     setTextContent: (list, text) => native.xmlInsert(list, 'set', -1, String(text)),
     getLength: list => native.xmlLength(list),
@@ -106,10 +120,10 @@
       void (listOf(name) === undefined ? native.xmlDelete(list, nameKey(name, '@')) : native.xmlDetach(listOf(name))),
     getAllAttributes: list => methods.attributes(list),
     getChildrenWithLocalName: (list, name) => find(list, name, '*::'),
-    getNextOMSibling: list => xml(native.xmlStep(list, 'next')),
-    getPreviousOMSibling: list => xml(native.xmlStep(list, 'previous')),
-    getNextSibling: list => xml(native.xmlStep(list, 'next')),
-    getPreviousSibling: list => xml(native.xmlStep(list, 'previous')),
+    getNextOMSibling: list => orNull(native.xmlStep(list, 'next')),
+    getPreviousOMSibling: list => orNull(native.xmlStep(list, 'previous')),
+    getNextSibling: list => orNull(native.xmlStep(list, 'next')),
+    getPreviousSibling: list => orNull(native.xmlStep(list, 'previous')),
     getParentNode: list => methods.parent(list),
     insertSiblingAfter: (list, value) => void native.xmlBeside(list, false, ...given(value)),
     insertSiblingBefore: (list, value) => void native.xmlBeside(list, true, ...given(value)),
@@ -134,7 +148,12 @@
     // Whether a text stands for bytes is decided by the message type it leaves with.
     setBinary: () => undefined,
     setOptimize: () => undefined,
+    // Axiom reads its trees step by step; here they are whole.
     build: () => undefined,
+    buildWithAttachments: () => undefined,
+    buildNext: () => undefined,
+    isComplete: () => true,
+    close: () => undefined,
   };
   /** How many of its items a list has given by `next`. */
   const passed = new WeakMap();
@@ -270,6 +289,10 @@
   QName.prototype.getNamespaceURI = function () {
     return this.uri;
   };
+
+  // What the classes of Java that are about XML are made of.
+  native.QName = QName;
+  native.axiom = text => axiom(native.xmlParse(text));
 
   // The message.
 

@@ -334,6 +334,25 @@ fn xml_is_used_as_in_e4x() {
             "var x = <a/>; x.addAttribute('k', 'v', null); x.addChild(<b/>); x.toXMLString()",
             "<a k=\"v\"><b/></a>",
         ),
+        (
+            "var x = <a>x<b>y</b>z</a>; x.getText() + '|' + x.b.getText() + '|' + x.getTextContent()",
+            "xz|y|xyz",
+        ),
+        ("var x = <a><b/></a>; x.getText() + '|' + x.b.getText()", "|"),
+        // Axiom answers with null where there is nothing.
+        (
+            "for (var n = mc.getPayloadXML().getFirstElement(), all = ''; n != null; n = n.getNextOMSibling()) all += n.getLocalName(); all",
+            "bbcname",
+        ),
+        (
+            "var x = <a/>; '' + x.getFirstElement() + x.getFirstOMChild() + x.getFirstChildWithName(new QName('k'))",
+            "nullnullnull",
+        ),
+        (
+            "var Q = Java.type('javax.xml.namespace.QName'), x = <a k='1'><b/></a>; x.getAttributeValue(new Q('k')) + x.getAttribute(new Q('k')).getAttributeValue() + x.getAttributeValue(new Q('m')) + x.getFirstChildWithName(new Q('', 'b')).getLocalName()",
+            "11nullb",
+        ),
+        ("mc.parseXml('<a><b/></a>').getDocumentElement().getTagName()", "a"),
         ("mc.getPayloadXML().getElementsByTagName('n:c').item(0).getTextContent()", "z"),
         (
             "var x = <a k='1'><b/>t<c/></a>; x.c.insertSiblingBefore(<d/>); x.c.insertSiblingAfter('u'); x.removeAttribute('k'); x.toXMLString()",
@@ -349,6 +368,8 @@ fn xml_is_used_as_in_e4x() {
             "unb",
         ),
         ("mc.getEnvelope().getBody().hasFault()", "false"),
+        // A script that only has the message read, before an endpoint that may have to send it twice.
+        ("mc.getEnvelope().buildWithAttachments(); mc.getEnvelope().getBody().isComplete()", "true"),
     ] {
         let (before, last) = text.rsplit_once("; ").filter(|_| !text.starts_with('(')).unwrap_or(("", text));
         let script = format!("{before};\nmc.setProperty('r', String({last}));");
@@ -495,6 +516,26 @@ fn classes_of_java() {
             "try { java.lang.Integer.parseInt('x') } catch (e) { (e instanceof java.lang.IllegalArgumentException) + e.getMessage() }",
             "trueFor input string: ",
         ),
+        (
+            "var m = java.util.regex.Pattern.compile('(a+)(?<n>x)?b', java.util.regex.Pattern.CASE_INSENSITIVE).matcher('éAAb aXb'); var o = ''; while (m.find()) o += m.group(1) + m.group('n') + m.start() + m.end(2); o + m.groupCount()",
+            "AAnull1-1aX572",
+        ),
+        (
+            "java.util.regex.Pattern.matches('a.c', 'abc') + '' + java.util.regex.Pattern.compile('b').matcher('abc').matches()",
+            "truefalse",
+        ),
+        (
+            "var m = java.util.regex.Pattern.compile('(\\\\d)').matcher('a1b2'); var s = new java.lang.StringBuffer(); while (m.find()) m.appendReplacement(s, '<$1>'); m.appendTail(s); s.toString() + m.replaceAll('-')",
+            "a<1>b<2>a-b-",
+        ),
+        ("java.util.regex.Pattern.compile('(')", "PatternSyntaxException"),
+        ("java.util.regex.Pattern.compile('x').matcher('y').group()", "IllegalStateException"),
+        ("org.apache.axiom.om.util.AXIOMUtil.stringToOM('<z><y>1</y></z>').getFirstElement().getText()", "1"),
+        (
+            "new javax.xml.namespace.QName('u', 'l').toString() + new javax.xml.namespace.QName('k').getLocalPart()",
+            "{u}lk",
+        ),
+        ("java.util.concurrent.TimeUnit.SECONDS.toMillis(2)", "2000"),
         ("new java.util.ArrayList().nonsense()", "`java.util.ArrayList.nonsense` is not available here"),
         (
             "java.math.BigDecimal.prototype.leak = 1; java.lang.String.leak = 1; typeof new java.math.BigDecimal('1').toString.leak",

@@ -535,6 +535,32 @@ fn methods(element: &Element, diagnostics: &mut Diagnostics) -> Vec<Method> {
     methods
 }
 
+/// Warns of names that have other characters than letters, digits, `.`, `-` and `_`: what is meant as an operator behind a name, as in
+/// `{path+}`, is a part of it. So is `uri.var.`, which the properties begin with.
+fn check_variables(template: &Key, start: usize, inner: &str, diagnostics: &mut Diagnostics) {
+    let usual = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let list = inner.strip_prefix(['+', '#', '.', '/']).unwrap_or(inner);
+    let mut at = start + (inner.len() - list.len());
+    for variable in list.split(',') {
+        let name = variable.split_once(':').map_or(variable, |(name, _)| name);
+        let doubled = name.strip_prefix("uri.var.");
+        if doubled.is_some() || !name.chars().all(usual) {
+            let mut warning =
+                Diagnostic::warning("bad-value", format!("`{name}` is an unusual name for a variable"))
+                    .at(template.span.part(at, name.len()), format!("the property is `uri.var.{name}`"));
+            if let Some(plain) = doubled {
+                warning = warning.help(format!("did you mean `{plain}`, whose property is `{name}`?"));
+            } else if let Some(plain) = name.strip_suffix(['+', '*']).filter(|plain| plain.chars().all(usual))
+            {
+                warning =
+                    warning.help(format!("it takes one segment; the rest of the path is `{{+{plain}}}`"));
+            }
+            diagnostics.push(warning);
+        }
+        at += variable.len() + 1;
+    }
+}
+
 /// Braces must match, the operators for query strings do not exist here, and paths begin with `/`.
 fn check_template(template: &Key, diagnostics: &mut Diagnostics) {
     // Expressions that may take a `/`, and `*`, match the beginning of a path.
@@ -576,6 +602,7 @@ fn check_template(template: &Key, diagnostics: &mut Diagnostics) {
                                 .help("write the query as text: /search?name={n}"),
                         );
                     }
+                    check_variables(template, start + 1, inner, diagnostics);
                 }
             },
             _ => {}

@@ -227,9 +227,9 @@ fn expression(inner: &str) -> Result<Node, &'static str> {
             ),
             None => (text, None),
         };
-        let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
-        if name.is_empty() || !name.bytes().all(fits) {
-            return Err("the name of a variable has letters, digits, . - and _ only");
+        // Whatever else it has is part of the name, as in `{path+}`; the configuration warns of that.
+        if name.is_empty() || name.contains('{') {
+            return Err("an expression needs the names of its variables");
         }
         Ok(Name { name: name.to_owned(), length })
     });

@@ -69,9 +69,18 @@ fn templates() {
 }
 
 #[test]
+fn what_is_no_operator_belongs_to_the_name() {
+    for (text, name) in [("/{path+}", "path+"), ("/{a b}", "a b"), ("/{a*}", "a*")] {
+        let found = template(text).matches("/x").expect("well encoded");
+        assert_eq!(found, Some(vec![(name.to_owned(), "x".to_owned())]), "{text}");
+        assert_eq!(template(text).matches("/x/y").expect("well encoded"), None, "{text} takes one segment");
+    }
+}
+
+#[test]
 fn faulty_templates() {
     for (text, span) in
-        [("/{a", 1..2), ("/a}", 2..3), ("/{}", 1..3), ("/{?a}", 1..5), ("/{a b}", 1..6), ("/{a:x}", 1..6)]
+        [("/{a", 1..2), ("/a}", 2..3), ("/{}", 1..3), ("/{?a}", 1..5), ("/{a,}", 1..5), ("/{a:x}", 1..6)]
     {
         assert_eq!(ResourceTemplate::compile(text).expect_err(text).span, span, "{text}");
     }

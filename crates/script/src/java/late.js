@@ -9,5 +9,7 @@ return {
   'java.text.SimpleDateFormat': SimpleDateFormat, 'java.text.DecimalFormat': DecimalFormat,
   'java.text.DecimalFormatSymbols': DecimalFormatSymbols, 'java.math.BigDecimal': BigDecimal, 'java.math.BigInteger': BigInteger,
   'java.math.RoundingMode': RoundingMode,
+  'java.util.regex.Pattern': Pattern, 'java.util.regex.Matcher': Matcher, 'javax.xml.namespace.QName': JavaQName,
+  'org.apache.axiom.om.util.AXIOMUtil': AXIOMUtil,
   ...clock, zones, stringMethods,
 };

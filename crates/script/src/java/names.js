@@ -75,6 +75,14 @@ for (const [name, algorithm] of [['md5', 'MD5'], ['sha1', 'SHA-1'], ['sha', 'SHA
   DigestUtils[name] = bytes => MessageDigest.getInstance(algorithm).digest(bytesOf(bytes));
   DigestUtils[name + 'Hex'] = bytes => DatatypeConverter.printHexBinary(DigestUtils[name](bytes)).toLowerCase();
 }
+const TimeUnit = {};
+for (const [name, size] of [['MILLISECONDS', 1], ['SECONDS', 1e3], ['MINUTES', 6e4], ['HOURS', 36e5], ['DAYS', 864e5]]) {
+  TimeUnit[name] = {
+    sleep: count => Thread.sleep(count * size), toMillis: count => count * size, toSeconds: count => Math.trunc((count * size) / 1e3),
+    toMinutes: count => Math.trunc((count * size) / 6e4), toHours: count => Math.trunc((count * size) / 36e5), toDays: count => Math.trunc((count * size) / 864e5),
+    name: () => name, toString: () => name,
+  };
+}
 const Charset = { forName: name => String(name), defaultCharset: () => 'UTF-8' };
 
 // `null`: of the parts that are evaluated late.
@@ -97,6 +105,8 @@ const classes = {
   'java.time.ZonedDateTime': null, 'java.time.OffsetDateTime': null, 'java.time.Duration': null, 'java.time.Period': null,
   'java.time.ZoneId': null, 'java.time.ZoneOffset': null, 'java.time.Month': null, 'java.time.DayOfWeek': null,
   'java.time.format.DateTimeFormatter': null, 'java.time.format.TextStyle': null, 'java.time.temporal.ChronoUnit': null,
+  'java.util.regex.Pattern': null, 'java.util.regex.Matcher': null, 'javax.xml.namespace.QName': null,
+  'org.apache.axiom.om.util.AXIOMUtil': null, 'java.util.concurrent.TimeUnit': TimeUnit,
   'java.math.BigDecimal': null, 'java.math.BigInteger': null, 'java.math.RoundingMode': null,
   'java.net.URLEncoder': URLEncoder, 'java.net.URLDecoder': URLDecoder, 'java.security.MessageDigest': MessageDigest,
   'javax.crypto.Mac': Mac, 'javax.crypto.spec.SecretKeySpec': SecretKeySpec,
