@@ -25,8 +25,10 @@ fn without_query(text: &str) -> Cow<'_, str> {
         let pair = &pair[..pair.find(ends).unwrap_or(pair.len())];
         let Some((name, value)) = pair.split_once('=') else { continue };
         let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.;".contains(c));
+        // As XML has it, `&amp;name=value`.
+        let bare = name.strip_prefix("amp;").unwrap_or(name);
         // A computed value is not a secret.
-        if is_name && is_secret(name) && !value.is_empty() && !value.starts_with(['{', '$']) {
+        if is_name && is_secret(bare) && !value.is_empty() && !value.starts_with(['{', '$']) {
             let start = at + 1 + name.len() + 1;
             shown.push_str(&text[copied..start]);
             shown.extend(std::iter::repeat_n('*', value.len()));
@@ -63,15 +65,32 @@ fn without_users(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Parts of names of secrets.
+const PARTS: [&str; 12] = [
+    "passw",
+    "passphrase",
+    "secret",
+    "apikey",
+    "credential",
+    "privatekey",
+    "accesskey",
+    "accountkey",
+    "authkey",
+    "functionskey",
+    "subscriptionkey",
+    "sharedaccess",
+];
+
 /// Whether this is the name of a secret: a password, a client's key, a token. What a secret is called in a vault, its alias, is none.
 pub fn is_secret(name: &str) -> bool {
     let name: String = name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     if name.ends_with("alias") {
         return false;
     }
-    ["passw", "passphrase", "secret", "apikey", "credential", "privatekey"]
-        .iter()
-        .any(|part| name.contains(part))
+    PARTS.iter().any(|part| name.contains(part))
+        // The signature in an address that lets in whoever has it.
+        || name == "sig"
+        || name.ends_with("cookie")
         || name.ends_with("token")
         || name.ends_with("pwd")
         || name.ends_with("pass")
@@ -209,6 +228,7 @@ mod tests {
                 "ht//h/a?x=1&access_token=a%20b&amp;apiKey=c d",
                 "ht//h/a?x=1&access_token=*****&amp;apiKey=* d",
             ),
+            ("/a?sv=1&amp;sig=ab&b=c ?sig=a&signal=b", "/a?sv=1&amp;sig=**&b=c ?sig=*&signal=b"),
             ("?token={x}&password=&a[token]=1 ?é=1", "?token={x}&password=&a[token]=1 ?é=1"),
             ("?secret=a?token=b&pwd=c ?pass=??pass==", "?secret=*********&pwd=* ?pass=********"),
             ("http://u@h?pwd=é&b=c", "http://*@h?pwd=**&b=c"),
@@ -236,6 +256,10 @@ mod tests {
                 "<header name='Authorization' value='***** *'/>",
             ),
             ("<header name='db.pass' expression=\"'ab'\"/>", "<header name='db.pass' expression=\"****\"/>"),
+            (
+                "<header name='Ocp-Apim-Subscription-Key' value='a'/><header name='Cookie' value='b'/>",
+                "<header name='Ocp-Apim-Subscription-Key' value='*'/><header name='Cookie' value='*'/>",
+            ),
             (
                 "<header name='Authorization' expression='$ctx:a'/>",
                 "<header name='Authorization' expression='$ctx:a'/>",

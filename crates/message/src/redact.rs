@@ -9,7 +9,7 @@ use std::sync::{PoisonError, RwLock};
 use zeroize::Zeroizing;
 
 /// Parts of names whose values are not shown, in lower case and without `-` and `_`.
-const SECRET: [&str; 13] = [
+const SECRET: [&str; 18] = [
     "password",
     "passwd",
     "passphrase",
@@ -22,8 +22,16 @@ const SECRET: [&str; 13] = [
     "cookie",
     "privatekey",
     "accesskey",
+    "accountkey",
+    "authkey",
+    "functionskey",
+    "subscriptionkey",
+    "sharedaccess",
     "sessionid",
 ];
+
+/// The signature in an address that lets in whoever has it (shared access signatures of Azure).
+const SIGNATURE: &str = "sig";
 
 /// What stands in the place of a secret.
 pub const HIDDEN: &str = "***";
@@ -36,9 +44,10 @@ pub fn is_secret(name: &str) -> bool {
         part.bytes().all(|letter| letters.next() == Some(letter))
     };
     let name = name.as_bytes();
-    (0..name.len())
-        .filter(|&at| !is_sign(&name[at]))
-        .any(|at| SECRET.iter().any(|part| begins_with(&name[at..], part)))
+    name.eq_ignore_ascii_case(SIGNATURE.as_bytes())
+        || (0..name.len())
+            .filter(|&at| !is_sign(&name[at]))
+            .any(|at| SECRET.iter().any(|part| begins_with(&name[at..], part)))
 }
 
 /// Secrets that were looked up, wherever they are put then.
@@ -263,6 +272,8 @@ mod tests {
             ("http://joe:s3@host/a?api_key=k&b=c", "http://***@host/a?api_key=***&b=c"),
             ("the password is short", "the password is short"),
             ("password=", "password="),
+            ("https://h/a?sv=1&sig=aB%2B&b=c", "https://h/a?sv=1&sig=***&b=c"),
+            ("Ocp-Apim-Subscription-Key: k\r\nSignal: s", "Ocp-Apim-Subscription-Key: ***\r\nSignal: s"),
             ("", ""),
             ("é<password>é</password>é", "é<password>***</password>é"),
         ] {

@@ -156,6 +156,7 @@ password = "PLANTED-proxy"
 "#;
 const ARTIFACTS: &str = r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
 <endpoint name="Url"><address uri="http://127.0.0.1:1/x?api_key=PLANTED-query-1&amp;a=b"/></endpoint>
+<endpoint name="Signed"><http uri-template="http://127.0.0.1:1/flow?sv=1&amp;sig=PLANTED-sig-1" method="post"/></endpoint>
 <endpoint name="User"><address uri="http://bus:PLANTED-url-1@127.0.0.1:1/x"/></endpoint>
 <endpoint name="OAuth"><http uri-template="http://127.0.0.1:1/a" method="get"><authentication><oauth><clientCredentials><clientId>id</clientId>
 <clientSecret>PLANTED-oauth-1</clientSecret><tokenUrl>http://127.0.0.1:1/token</tokenUrl></clientCredentials></oauth></authentication></http></endpoint>
@@ -163,12 +164,15 @@ const ARTIFACTS: &str = r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
 <password>PLANTED-basic-1</password></basicAuth></authentication></http></endpoint>
 <proxy name="P" transports="http" trace="enable"><target><inSequence><property name="password" value="PLANTED-property-1"/>
 <property name="harmless" expression="wso2:vault-lookup('db')"/><property name="Authorization" value="Basic PLANTED-header-1" scope="transport"/>
-<header name="X-API-Key" value="PLANTED-header-2" scope="transport"/><log level="full"><property name="it" expression="$ctx:harmless"/>
+<header name="X-API-Key" value="PLANTED-header-2" scope="transport"/><header name="Ocp-Apim-Subscription-Key" value="PLANTED-header-3" scope="transport"/>
+<header name="Cookie" value="session=PLANTED-header-4" scope="transport"/><log level="full"><property name="it" expression="$ctx:harmless"/>
 <property name="within" expression="concat('a=', $ctx:harmless, ';')"/></log><call><endpoint key="Url"/></call><respond/></inSequence><faultSequence><log level="full"/>
-<header name="X-API-Key" scope="transport" action="remove"/><respond/></faultSequence></target></proxy>
+<header name="X-API-Key" scope="transport" action="remove"/><header name="Ocp-Apim-Subscription-Key" scope="transport" action="remove"/>
+<header name="Cookie" scope="transport" action="remove"/><respond/></faultSequence></target></proxy>
 <proxy name="Q" transports="http"><target><inSequence><call><endpoint key="OAuth"/></call><respond/></inSequence></target></proxy>
 <proxy name="B" transports="http"><target><inSequence><call><endpoint key="Basic"/></call><respond/></inSequence></target></proxy>
 <proxy name="U" transports="http"><target><inSequence><call><endpoint key="User"/></call><respond/></inSequence></target></proxy>
+<proxy name="G" transports="http"><target><inSequence><call><endpoint key="Signed"/></call><respond/></inSequence></target></proxy>
 <proxy name="D" transports="http"><target><inSequence><dblookup><connection><pool><driver>com.mysql.jdbc.Driver</driver><url>jdbc:mysql://bus:PLANTED-jdbc-1@127.0.0.1:1/x?password=PLANTED-jdbc-2</url>
 <user>u</user><password>PLANTED-jdbc-3</password></pool></connection><statement><sql>select 1</sql></statement></dblookup><respond/></inSequence></target></proxy>
 <proxy name="S" transports="http"><target><inSequence><respond/></inSequence></target><parameter name="accessProfile">shop</parameter></proxy>
@@ -201,12 +205,13 @@ fn planted_secrets_are_in_no_output() {
     assert_eq!(asked("PUT", "/trace/*").0, 200);
     assert_eq!(asked("PUT", "/wire/*").0, 200);
     let mut answers = Vec::new();
-    for service in ["P", "Q", "B", "U", "D", "S", "L", "Broken", "Nowhere"] {
+    for service in ["P", "Q", "B", "U", "G", "D", "S", "L", "Broken", "Nowhere"] {
         let mut stream = std::net::TcpStream::connect(bus.http()).unwrap();
         // alice:PLANTED-shown
         let more = "Content-Type: text/xml\r\nAuthorization: Basic YWxpY2U6UExBTlRFRC1zaG93bg==\r\nCookie: session=PLANTED-cookie\r\n\
-                    X-API-Key: PLANTED-shown\r\nConnection: close\r\n";
-        let path = format!("/services/{service}?token=PLANTED-token&access_token=PLANTED-token");
+                    X-API-Key: PLANTED-shown\r\nOcp-Apim-Subscription-Key: PLANTED-shown\r\nConnection: close\r\n";
+        let path =
+            format!("/services/{service}?token=PLANTED-token&access_token=PLANTED-token&sig=PLANTED-token");
         let (_, head, body) = support::exchange(&mut stream, "POST", &path, b"<a/>", more).unwrap();
         // What the bus says of no service has the fields of the request, as in WSO2; here it is about the log.
         if service != "Nowhere" {
@@ -225,6 +230,7 @@ fn planted_secrets_are_in_no_output() {
         "/artifacts/endpoint/Url",
         "/artifacts/endpoint/OAuth",
         "/artifacts/endpoint/User",
+        "/artifacts/endpoint/Signed",
         "/artifacts/localEntry",
         "/traces",
         "/traces/last",
