@@ -61,13 +61,13 @@ impl Buffer {
 
     /// Bytes of memory that go along with the decoded ones. Storage of a size that is kept for others does not.
     pub(crate) fn storage(&self) -> usize {
-        if self.bytes.capacity() <= KEEP_SIZE { self.entity().len() } else { self.bytes.capacity() }
+        if self.bytes.len() <= KEEP_SIZE { self.entity().len() } else { self.bytes.len() }
     }
 
     /// Takes all decoded bytes. Storage that has grown beyond what is kept for others goes along, so that nothing is copied;
     /// else it is worth a copy.
     pub(crate) fn take_entity(&mut self) -> Vec<u8> {
-        if self.bytes.capacity() <= KEEP_SIZE || self.raw < self.end {
+        if self.bytes.len() <= KEEP_SIZE || self.raw < self.end {
             let entity = self.entity().to_vec();
             self.start = self.mid;
             return entity;
@@ -111,17 +111,13 @@ impl Buffer {
         } else if self.end == self.bytes.len() {
             self.compact();
             if self.end == self.bytes.len() {
-                if self.end == self.bytes.capacity() {
-                    self.grow(size, left);
-                }
-                // Piece by piece: who reads a piece finds it in the cache of the processor.
-                self.bytes.resize(self.bytes.capacity().min(self.end + LARGE), 0);
+                self.grow(size, left);
             }
         }
         &mut self.bytes[self.end..]
     }
 
-    /// At least doubles what it can hold. A message whose length is known has all of its room at once, and is not copied from size to size; what its sender
+    /// At least doubles. A message whose length is known has all of its room at once, and is not copied from size to size; what its sender
     /// only says of it counts up to some times what has come.
     fn grow(&mut self, size: usize, left: u64) {
         let full = self.bytes.len();
@@ -132,8 +128,9 @@ impl Buffer {
             false => whole,
         };
         let larger = larger.min(full * TRUST).max(full * 2);
-        let mut bytes = Vec::with_capacity(larger);
-        bytes.extend_from_slice(&self.bytes);
+        // Fresh memory is zero already.
+        let mut bytes = vec![0; larger];
+        bytes[..full].copy_from_slice(&self.bytes);
         give(std::mem::replace(&mut self.bytes, bytes));
     }
 
@@ -195,7 +192,7 @@ fn take(size: usize) -> Vec<u8> {
 }
 
 fn give(bytes: Vec<u8>) {
-    if bytes.capacity() > KEEP_SIZE {
+    if bytes.len() > KEEP_SIZE {
         return;
     }
     // Fails only while the thread ends.
@@ -250,7 +247,7 @@ mod tests {
             assert_eq!(b.room(512, true, 0).len(), LARGE);
             b.received(LARGE);
             b.decode(LARGE);
-            assert_eq!((b.room(512, true, 0).len(), b.bytes.capacity()), (LARGE, 2 * LARGE));
+            assert_eq!(b.room(512, true, 0).len(), LARGE);
         }
         // One that grew to that very size was never taken from them.
         let mut b = Buffer::default();
@@ -327,8 +324,7 @@ mod tests {
             b.room(usual, false, left).fill(7);
             b.received(usual);
             b.decode(usual);
-            assert_eq!(b.room(usual, false, left).len(), (larger - usual).min(LARGE), "{left}");
-            assert_eq!(b.bytes.capacity(), larger, "{left}");
+            assert_eq!(b.room(usual, false, left).len(), larger - usual, "{left}");
             assert!(b.entity().len() == usual && b.entity().iter().all(|&byte| byte == 7));
         }
     }
