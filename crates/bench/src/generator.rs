@@ -50,8 +50,21 @@ enum Tool {
 /// How many measurements there are, and how long they will take.
 pub fn estimate(options: &Options) -> (usize, Duration) {
     let connections = if options.quick { CONNECTIONS.1 } else { CONNECTIONS.0 };
-    let count = connections.len() * GENERATORS.len() * options.turns;
-    (count + 2, (options.seconds + Duration::from_millis(300)) * count as u32 + stall_length(options) * 2)
+    let turns: Vec<Duration> = connections
+        .iter()
+        .flat_map(|&clients| {
+            GENERATORS.iter().filter(move |one| clients <= one.2).map(move |_| length(options, clients))
+        })
+        .collect();
+    let count = turns.len() * options.turns;
+    let whole = turns.into_iter().sum::<Duration>() * options.turns as u32;
+    (count + 2, whole + Duration::from_millis(300) * count as u32 + stall_length(options) * 2)
+}
+
+/// How long a turn is. Many connections take a second to be opened, before which wrk sends nothing: a turn has a second for each
+/// 2,000.
+fn length(options: &Options, clients: usize) -> Duration {
+    options.seconds.max(Duration::from_secs(clients as u64 / 2000))
 }
 
 fn stall_length(options: &Options) -> Duration {
@@ -84,16 +97,17 @@ pub fn run(place: &Place, backend: &Backend, options: &Options, tell: &mut Tell<
         }
     }
     let (connections, mut number) = (if options.quick { CONNECTIONS.1 } else { CONNECTIONS.0 }, 0);
+    let count = estimate(options).0 - 2;
     'all: for &clients in connections {
+        let seconds = length(options, clients);
         for repetition in 0..options.turns {
             for (name, tool, program, _) in generators.iter().filter(|one| clients <= one.3) {
                 number += 1;
-                let count = connections.len() * generators.len() * options.turns;
                 if !tell(News::Begins(number, count, format!("{name} {clients} connections"))) {
                     run.is_cut = true;
                     break 'all;
                 }
-                let words = words(*tool, place, &url, &body, clients, options.seconds);
+                let words = words(*tool, place, &url, &body, clients, seconds);
                 if let Some(system) = run.systems.iter_mut().find(|system| system.name == *name) {
                     system.command = format!("{} {}", program.display(), words.join(" "));
                 }
@@ -105,7 +119,7 @@ pub fn run(place: &Place, backend: &Backend, options: &Options, tell: &mut Tell<
                             size: SIZE,
                             clients,
                             repetition,
-                            seconds: options.seconds.as_secs_f64(),
+                            seconds: seconds.as_secs_f64(),
                             at: began.elapsed().as_secs_f64(),
                             ..figures
                         };
@@ -434,6 +448,16 @@ fn request(stream: &mut impl BufRead) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn turns_are_long_enough_for_their_connections() {
+        let options = Options { quick: false, seconds: Duration::from_secs(1), turns: 3 };
+        assert_eq!([20, 1000, 10_000].map(|clients| length(&options, clients).as_secs()), [1, 1, 5]);
+        // Three generators up to 1,000 connections, two with 10,000, and twice the server that stalls.
+        let whole = Duration::from_millis(3 * (3 * 3 * 1300 + 2 * 5300) + 2 * 4000);
+        assert_eq!(estimate(&options), (3 * (3 * 3 + 2) + 2, whole));
+        assert_eq!(estimate(&Options { quick: true, ..options }).0, 3 * 3 + 2);
+    }
 
     #[test]
     fn figures_of_the_other_generators_are_read() {
