@@ -49,16 +49,22 @@ enum Tool {
 
 /// How many measurements there are, and how long they will take.
 pub fn estimate(options: &Options) -> (usize, Duration) {
-    let connections = if options.quick { CONNECTIONS.1 } else { CONNECTIONS.0 };
-    let turns: Vec<Duration> = connections
-        .iter()
-        .flat_map(|&clients| {
-            GENERATORS.iter().filter(move |one| clients <= one.2).map(move |_| length(options, clients))
-        })
-        .collect();
-    let count = turns.len() * options.turns;
-    let whole = turns.into_iter().sum::<Duration>() * options.turns as u32;
-    (count + 2, whole + Duration::from_millis(300) * count as u32 + stall_length(options) * 2)
+    let turns = turns(options, &GENERATORS.map(|one| one.2));
+    let whole: Duration = turns.iter().sum();
+    (turns.len() + 2, whole + Duration::from_millis(300) * turns.len() as u32 + stall_length(options) * 2)
+}
+
+/// Numbers of connections.
+fn connections(options: &Options) -> &'static [usize] {
+    if options.quick { CONNECTIONS.1 } else { CONNECTIONS.0 }
+}
+
+/// How long each turn is, of generators that are asked for so many connections at most.
+fn turns(options: &Options, most: &[usize]) -> Vec<Duration> {
+    let asked = |clients: usize| most.iter().filter(move |&&most| clients <= most).map(move |_| clients);
+    let round = connections(options).iter().flat_map(|&clients| asked(clients));
+    let lengths: Vec<Duration> = round.map(|clients| length(options, clients)).collect();
+    lengths.repeat(options.turns)
 }
 
 /// How long a turn is. Many connections take a second to be opened, before which wrk sends nothing: a turn has a second for each
@@ -96,9 +102,9 @@ pub fn run(place: &Place, backend: &Backend, options: &Options, tell: &mut Tell<
             }
         }
     }
-    let (connections, mut number) = (if options.quick { CONNECTIONS.1 } else { CONNECTIONS.0 }, 0);
-    let count = estimate(options).0 - 2;
-    'all: for &clients in connections {
+    let count = turns(options, &generators.iter().map(|one| one.3).collect::<Vec<_>>()).len();
+    let mut number = 0;
+    'all: for &clients in connections(options) {
         let seconds = length(options, clients);
         for repetition in 0..options.turns {
             for (name, tool, program, _) in generators.iter().filter(|one| clients <= one.3) {

@@ -9,7 +9,9 @@ const NUMBER: &[u8] = &[0x55, 0x1d, 0x14];
 /// Puts lists in an order in which a newer one of an issuer is before an older one, whatever their order was: whoever looks for the list of
 /// an issuer takes the first, and an older list does not know who was revoked since. A list that cannot be read is last.
 pub fn newest_first<L: AsRef<[u8]>>(lists: &mut [L]) {
-    lists.sort_by_cached_key(|list| Reverse((age(list.as_ref()), list.as_ref().to_vec())));
+    // What is equally new keeps this order.
+    lists.sort_unstable_by(|one, other| other.as_ref().cmp(one.as_ref()));
+    lists.sort_by_cached_key(|list| Reverse(age(list.as_ref())));
 }
 
 /// How new a list is; what is greater is newer.
@@ -57,6 +59,17 @@ mod tests {
     use super::*;
     use crate::{tagged, tlv};
 
+    /// Whatever the order is in which they are given.
+    fn are_put_in_order(ordered: &[Vec<u8>]) {
+        let mut lists = ordered.to_vec();
+        for _ in 0..lists.len() {
+            lists.rotate_left(1);
+            let mut sorted = lists.clone();
+            newest_first(&mut sorted);
+            assert_eq!(sorted, ordered);
+        }
+    }
+
     #[test]
     fn newer_lists_are_first() {
         let list = |version: bool, tag: u8, time: &str| {
@@ -72,13 +85,7 @@ mod tests {
             list(true, UTC_TIME, "991231000000Z"),
             b"no list".to_vec(),
         ];
-        let mut lists = ordered.to_vec();
-        for _ in 0..lists.len() {
-            lists.rotate_left(1);
-            let mut sorted = lists.clone();
-            newest_first(&mut sorted);
-            assert_eq!(sorted, ordered);
-        }
+        are_put_in_order(&ordered);
     }
 
     #[test]
@@ -104,12 +111,6 @@ mod tests {
             list(b"aaaa", None),
             list(b"", None),
         ];
-        let mut lists = ordered.to_vec();
-        for _ in 0..lists.len() {
-            lists.rotate_left(1);
-            let mut sorted = lists.clone();
-            newest_first(&mut sorted);
-            assert_eq!(sorted, ordered);
-        }
+        are_put_in_order(&ordered);
     }
 }

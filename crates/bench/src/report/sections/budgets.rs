@@ -24,9 +24,8 @@ pub(super) fn budget_section(run: &Run) -> Section {
             "" => number(*value),
             case => format!("{} ({case})", number(*value)),
         };
-        let values: Vec<String> = budget.values.iter().map(value).collect();
-        let floor: Vec<String> = budget.floor.iter().map(value).collect();
-        let left: Vec<String> = budget.left.iter().map(value).collect();
+        let listed = |values: &[(String, f64)]| values.iter().map(value).collect::<Vec<_>>().join(", ");
+        let or_none = |text: String| if text.is_empty() { "–".to_owned() } else { text };
         let beyond: Vec<&str> = budget.out_of_reach().collect();
         let verdict = match budget.is_met() {
             Some(true) => "met".to_owned(),
@@ -39,9 +38,9 @@ pub(super) fn budget_section(run: &Run) -> Section {
             budget.unit.clone(),
             format!("{} {}", if budget.is_least { "at least" } else { "at most" }, number(budget.bound)),
             or_dash(budget.worst()),
-            values.join(", "),
-            if floor.is_empty() { "–".to_owned() } else { floor.join(", ") },
-            if left.is_empty() { "–".to_owned() } else { left.join(", ") },
+            listed(&budget.values),
+            or_none(listed(&budget.floor)),
+            or_none(listed(&budget.left)),
             verdict,
         ]);
     }
