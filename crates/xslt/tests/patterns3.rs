@@ -88,6 +88,77 @@ fn typed_modes() {
     );
 }
 
+/// Attributes and children have positions of their own in the built-in rules.
+#[test]
+fn positions_in_built_in_rules() {
+    check_with(
+        run,
+        &[
+            (
+                "<xsl:mode on-no-match='shallow-skip'/><xsl:template match='a/@*|a/text()'>[<xsl:value-of select='position(), last()'/>]</xsl:template>",
+                "[1 1][1 1]",
+            ),
+            (
+                "<xsl:mode on-no-match='shallow-copy'/><xsl:template match='a/text()'>[<xsl:value-of select='position(), last()'/>]</xsl:template><xsl:template match='b'/>",
+                "<r xmlns:p=\"urn:p\"><a id=\"1\">[1 1]</a></r>",
+            ),
+        ],
+    );
+}
+
+/// A copied attribute or document must fit where it comes.
+#[test]
+fn copies_that_do_not_fit() {
+    check_with(
+        run,
+        &[
+            ("<xsl:template match='/'><x>t<xsl:copy select='//@id'/></x></xsl:template>", "!XTDE0410"),
+            ("<xsl:template match='/'><xsl:copy select='//@id'/></xsl:template>", "!XTDE0420"),
+            (
+                "<xsl:mode name='c' on-no-match='shallow-copy'/><xsl:template match='/'><x>t<xsl:apply-templates select='//@id' mode='c'/></x></xsl:template>",
+                "!XTDE0410",
+            ),
+            (
+                "<xsl:mode name='c' on-no-match='deep-copy'/><xsl:template match='/'><x>t<xsl:apply-templates select='//@id' mode='c'/></x></xsl:template>",
+                "!XTDE0410",
+            ),
+            // Where the result is a sequence, a document stays a document.
+            (
+                "<xsl:mode name='c' on-no-match='shallow-copy'/><xsl:template match='/'><xsl:variable name='v' as='document-node()'><xsl:apply-templates select='/' mode='c'/></xsl:variable>\
+                 <xsl:value-of select='$v/r/a, $v instance of document-node(element(r)), $v is /'/></xsl:template>",
+                "one true false",
+            ),
+            (
+                "<xsl:mode name='c' on-no-match='deep-copy'/><xsl:template match='/'><xsl:variable name='v' as='document-node()'><xsl:apply-templates select='/' mode='c'/></xsl:variable>\
+                 <xsl:value-of select='$v/r/a, $v is /'/></xsl:template>",
+                "one false",
+            ),
+            (
+                "<xsl:template match='/|node()|@*' mode='c'><xsl:copy><xsl:apply-templates select='@*|node()' mode='c'/></xsl:copy></xsl:template>\
+                 <xsl:template match='/'><xsl:variable name='v' as='document-node()'><xsl:apply-templates select='/' mode='c'/></xsl:variable><xsl:value-of select='$v/r/a, $v is /'/></xsl:template>",
+                "one false",
+            ),
+            // No other prefix can stand for the namespace of xml.
+            (
+                "<xsl:template match='/'><xsl:element name='p:x' namespace='http://www.w3.org/XML/1998/namespace'/></xsl:template>",
+                "<xml:x/>",
+            ),
+        ],
+    );
+}
+
+/// `data-type="text"` takes the string value of every key: that of none is the empty text.
+#[test]
+fn keys_that_are_absent() {
+    let sorted = |data_type: &str| {
+        format!(
+            "<xsl:template match='/'><xsl:variable name='v'><i k=''>1</i><i>2</i><i k='x'>3</i><i k=''>4</i></xsl:variable>\
+             <xsl:for-each select='$v/i'><xsl:sort select='@k' {data_type}/><xsl:value-of select='.'/></xsl:for-each></xsl:template>"
+        )
+    };
+    check_with(run, &[(&sorted(""), "2143"), (&sorted("data-type='text'"), "1243")]);
+}
+
 #[test]
 fn structure() {
     check_with(

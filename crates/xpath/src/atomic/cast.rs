@@ -35,7 +35,7 @@ impl Atomic {
         };
         let fits = match (to.facet, &value) {
             (Facet::Range(least, most), Atomic::Integer(n)) => (least..=most).contains(&i128::from(*n)),
-            (Facet::Range(..), Atomic::Large(_)) => to.matches(&value),
+            (Facet::Range(..), Atomic::Large(_)) | (Facet::Zoned, _) => to.matches(&value),
             _ => true,
         };
         if fits { Ok(value) } else { Err(not_a(&value.to_text(), to)) }

@@ -39,6 +39,8 @@ pub(super) enum Facet {
     Replace,
     /// White space `collapse`, and a test of the text.
     Collapse(fn(&str) -> bool),
+    /// A moment with a time zone (`xs:dateTimeStamp`, XML Schema 1.1 part 2 section 3.4.28).
+    Zoned,
 }
 
 /// A named atomic type of XML Schema.
@@ -72,7 +74,7 @@ const fn text(name: &'static str, passes: fn(&str) -> bool) -> AtomicType {
     AtomicType { name, kind: Kind::String, facet: Facet::Collapse(passes) }
 }
 
-static TYPES: [AtomicType; 46] = [
+static TYPES: [AtomicType; 47] = [
     plain("anyAtomicType", Kind::Any),
     plain("untypedAtomic", Kind::Untyped),
     plain("string", Kind::String),
@@ -121,6 +123,7 @@ static TYPES: [AtomicType; 46] = [
     text("IDREF", xml::is_ncname),
     text("ENTITY", xml::is_ncname),
     plain("NOTATION", Kind::Name),
+    AtomicType { name: "dateTimeStamp", kind: Kind::Moment(MomentKind::DateTime), facet: Facet::Zoned },
     // What is not a number is cast to the first member of the union.
     AtomicType { name: "numeric", kind: Kind::Double, facet: Facet::Numeric },
 ];
@@ -187,6 +190,7 @@ impl AtomicType {
             "language" | "NMTOKEN" | "Name" => "token",
             "NCName" => "Name",
             "ID" | "IDREF" | "ENTITY" => "NCName",
+            "dateTimeStamp" => "dateTime",
             _ => "",
         };
         let mut name = bases(self.name);
@@ -226,6 +230,7 @@ impl AtomicType {
                     Err(_) if n.sign() == num_bigint::Sign::Minus => least == i128::MIN,
                     Err(_) => most == i128::MAX,
                 },
+                (Facet::Zoned, Atomic::Moment(moment)) => moment.zone.is_some(),
                 (Facet::Replace, Atomic::String(s)) => !s.contains(['\t', '\n', '\r']),
                 (Facet::Collapse(passes), Atomic::String(s)) => *super::cast::collapse(s) == **s && passes(s),
                 _ => false,

@@ -164,6 +164,13 @@ impl Compiler<'_> {
                 if let (Kind::Name, ExprKind::Literal(text)) = (ty.kind, &a.kind) {
                     return Ok(literal(self.name_literal(text, span).is_ok(), span));
                 }
+                if ty.kind == Kind::Name && self.options.version == Version::V31 {
+                    return Ok(op(
+                        Seq::CastableName(self.op(a)?, self.name_scope(), *optional),
+                        Type::Boolean,
+                        span,
+                    ));
+                }
                 op(Seq::Castable(self.op(a)?, ty, *optional), Type::Boolean, span)
             }
             _ => return self.version3(e),
@@ -202,17 +209,7 @@ impl Compiler<'_> {
             return Ok(literal(self.name_literal(text, span)?, span));
         }
         if ty.kind == Kind::Name && self.options.version == Version::V31 {
-            let mut declared = self.options.namespaces.declared();
-            declared.retain(|(prefix, _)| !prefix.is_empty());
-            declared.push((String::new(), self.options.default_element_namespace.to_owned()));
-            for prefix in ["fn", "xs", "map", "array", "math", "err"] {
-                if let (None, Some(uri)) =
-                    (declared.iter().find(|(p, _)| p == prefix), functions::usual_namespace(prefix))
-                {
-                    declared.push((prefix.to_owned(), uri.to_owned()));
-                }
-            }
-            return Ok(op(Seq::CastName(self.op(a)?, declared.into(), optional), Type::Any, span));
+            return Ok(op(Seq::CastName(self.op(a)?, self.name_scope(), optional), Type::Any, span));
         }
         if let ExprKind::Literal(text) = &a.kind {
             // An impossible cast is an error now; a cast of a constant is done once.
@@ -223,6 +220,21 @@ impl Compiler<'_> {
             };
         }
         Ok(op(Seq::Cast(self.op(a)?, ty, optional), Type::Any, span))
+    }
+
+    /// The prefixes of texts that are cast to `xs:QName` while the expression runs.
+    fn name_scope(&self) -> Box<[(String, String)]> {
+        let mut declared = self.options.namespaces.declared();
+        declared.retain(|(prefix, _)| !prefix.is_empty());
+        declared.push((String::new(), self.options.default_element_namespace.to_owned()));
+        for prefix in ["fn", "xs", "map", "array", "math", "err"] {
+            if let (None, Some(uri)) =
+                (declared.iter().find(|(p, _)| p == prefix), functions::usual_namespace(prefix))
+            {
+                declared.push((prefix.to_owned(), uri.to_owned()));
+            }
+        }
+        declared.into()
     }
 
     /// `xs:QName('p:local')`: the prefix is resolved in the static context.

@@ -672,6 +672,7 @@ impl<'a> Eval<'a> {
             | Seq::InstanceOf(..)
             | Seq::Castable(..)
             | Seq::CastableList(..)
+            | Seq::CastableName(..)
             | Seq::Exists(..) => Value::Boolean(self.sequence_boolean(s, at)?),
         })
     }
@@ -704,6 +705,18 @@ impl<'a> Eval<'a> {
                     (0, _) => *optional,
                     (1, Some(item)) => match self.atom_of_item(item, "castable", span)? {
                         Some(atom) => list_of(&atom, ty, span).is_ok(),
+                        None => *optional,
+                    },
+                    _ => false,
+                }
+            }
+            Seq::CastableName(a, namespaces, optional) => {
+                let value = self.value(a, at)?;
+                match (value.len(), value.item(0)) {
+                    (0, _) => *optional,
+                    (1, Some(item)) => match self.atom_of_item(item, "castable", span)? {
+                        Some(Atomic::Name(_)) => true,
+                        Some(atom) => named(&atom, namespaces, span).is_ok(),
                         None => *optional,
                     },
                     _ => false,

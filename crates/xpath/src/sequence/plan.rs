@@ -69,6 +69,8 @@ pub(crate) enum Seq {
     CastableList(Op, &'static AtomicType, bool),
     /// `cast as xs:QName` (3.0), with the namespaces where it stands; `true`: the empty sequence is allowed.
     CastName(Op, Box<[(String, String)]>, bool),
+    /// Whether that succeeds.
+    CastableName(Op, Box<[(String, String)]>, bool),
     /// `a/b` with any `b`.
     Slash(Op, Op),
     Filter(Op, Box<[Predicate]>),
@@ -149,6 +151,7 @@ impl SeqOp {
             | Seq::Castable(a, ..)
             | Seq::CastList(a, ..)
             | Seq::CastableList(a, ..)
+            | Seq::CastableName(a, ..)
             | Seq::Slash(a, _)
             | Seq::Map(a, _)
             | Seq::Filter(a, _)

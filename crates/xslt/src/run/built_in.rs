@@ -28,7 +28,7 @@ impl Engine<'_> {
         let doc = self.doc(node.doc);
         if node.is_namespace() {
             if matches!(no_match, NoMatch::ShallowCopy | NoMatch::DeepCopy) {
-                self.copy_deep(node, out);
+                return self.copy_node(node, self.plan.modes[mode].place, out);
             }
             return Ok(());
         }
@@ -59,6 +59,7 @@ impl Engine<'_> {
         let doc = self.doc(node.doc);
         let kind = doc.kind(node.id);
         let inside = Focus { depth: focus.depth + 1, ..focus };
+        let place = self.plan.modes[mode].place;
         match (way, kind) {
             (NoMatch::Fail, _) => {
                 let what = match kind {
@@ -78,30 +79,24 @@ impl Engine<'_> {
                 };
                 let message =
                     format!("XTDE0555: {what}{position} has no template rule in {}", self.mode_name(mode));
-                Err(self.fail(self.plan.modes[mode].place, message))
+                Err(self.fail(place, message))
             }
-            (NoMatch::DeepCopy, _) => {
-                self.copy_deep(node, out);
-                Ok(())
-            }
+            (NoMatch::DeepCopy, _) => self.copy_node(node, place, out),
             (NoMatch::DeepSkip, NodeKind::Document) => self.apply_children(focus, mode, arguments, out),
-            (NoMatch::ShallowCopy | NoMatch::ShallowSkip, NodeKind::Document) => {
-                self.enter(focus, Place::default, |focus| self.apply_all(focus, mode, arguments, out))
-            }
-            (NoMatch::ShallowSkip, NodeKind::Element) => {
-                self.enter(focus, Place::default, |focus| self.apply_all(focus, mode, arguments, out))
+            (NoMatch::ShallowCopy, NodeKind::Document) => self.copy_document(place, out, |out| {
+                self.enter(focus, Place::default, |focus| self.apply_children(focus, mode, arguments, out))
+            }),
+            (NoMatch::ShallowSkip, NodeKind::Document | NodeKind::Element) => {
+                self.enter(focus, Place::default, |focus| self.apply_content(focus, mode, arguments, out))
             }
             (NoMatch::ShallowCopy, NodeKind::Element) => {
                 out.start_element(doc.prefix(node.id), doc.namespace(node.id), doc.local(node.id));
                 doc.each_in_scope_namespace(node.id, &mut |prefix, uri| out.namespace(prefix, uri));
-                self.enter(inside, Place::default, |focus| self.apply_all(focus, mode, arguments, out))?;
+                self.enter(inside, Place::default, |focus| self.apply_content(focus, mode, arguments, out))?;
                 out.end_element();
                 Ok(())
             }
-            (NoMatch::ShallowCopy, _) => {
-                self.copy_deep(node, out);
-                Ok(())
-            }
+            (NoMatch::ShallowCopy, _) => self.copy_node(node, place, out),
             _ => Ok(()),
         }
     }

@@ -90,8 +90,13 @@ impl Engine<'_> {
                 }
             },
         };
-        let is_foreign = prefix == "xmlns" || prefix == "xml" && uri != xml::XML_NS;
-        let prefix = if uri.is_empty() || is_foreign { "" } else { prefix };
+        let is_foreign = prefix == "xmlns" || prefix == "xml";
+        let prefix = match &*uri {
+            xml::XML_NS => "xml",
+            "" => "",
+            _ if is_foreign => "",
+            _ => prefix,
+        };
         out.start_element(prefix, &uri, local);
         self.attribute_sets(sets, focus, out)?;
         self.exec(body, focus, frame, out)?;

@@ -27,13 +27,13 @@ impl Engine<'_> {
             _ if node.is_namespace() => false,
             NodeKind::Element => true,
             NodeKind::Document => {
-                return self.identical_content(template, mode, focus, out);
+                let content = |out: &mut Out<'_>| self.identical_content(template, mode, focus, out);
+                return self.copy_document(Place::default(), out, content);
             }
             _ => false,
         };
         if !is_element {
-            self.copy_deep(node, out);
-            return Ok(());
+            return self.copy_node(node, Place::default(), out);
         }
         out.start_element(doc.prefix(node.id), doc.namespace(node.id), doc.local(node.id));
         if inside {

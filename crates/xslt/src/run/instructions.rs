@@ -247,7 +247,7 @@ impl Engine<'_> {
                 }
                 out.pi(&name, text.trim_start());
             }
-            Op::Copy { sets, body } => self.copy(sets, body, (true, true), focus, frame, out)?,
+            Op::Copy { sets, body } => self.copy(sets, body, (true, true), focus, frame, place, out)?,
             Op::Version2(version2) => self.version2(version2, focus, frame, place, out)?,
             Op::CopyOf { select } => {
                 let value = self.value(select, focus, frame, place)?;

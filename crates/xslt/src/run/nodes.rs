@@ -4,7 +4,7 @@ use super::out::Out;
 use super::{Engine, Focus, Frame, Res};
 use crate::model::{Instruction, Place};
 use xml::{Document, NodeId, NodeKind};
-use xpath::Node;
+use xpath::{Item, Node, Value};
 
 /// Prefix and URI of a namespace node.
 pub(super) fn namespace_node(doc: &Document, node: Node) -> (String, String) {
@@ -28,24 +28,16 @@ impl Engine<'_> {
         (namespaces, inherits): (bool, bool),
         focus: Focus,
         frame: &mut Frame,
+        place: Place,
         out: &mut Out<'_>,
     ) -> Res<()> {
         let node = focus.node;
         let doc = self.doc(node.doc);
-        if node.is_namespace() {
-            return self.copy_namespace(node, Place::default(), out);
-        }
-        if !matches!(doc.kind(node.id), NodeKind::Element | NodeKind::Document) {
-            self.copy_deep(node, out);
-            return Ok(());
+        if node.is_namespace() || !matches!(doc.kind(node.id), NodeKind::Element | NodeKind::Document) {
+            return self.copy_node(node, place, out);
         }
         if doc.kind(node.id) == NodeKind::Document {
-            if out.takes_items() {
-                let value = self.tree(body, focus, frame, Default::default())?;
-                self.write_items(&value, false, out, Default::default())?;
-                return Ok(());
-            }
-            return self.exec(body, focus, frame, out);
+            return self.copy_document(place, out, |out| self.exec(body, focus, frame, out));
         }
         out.start_element(doc.prefix(node.id), doc.namespace(node.id), doc.local(node.id));
         if namespaces && !self.docs.bound(node.doc).is_some_and(|bound| bound.is_plain(doc)) {
@@ -60,7 +52,26 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// The same without the namespaces that no name in it needs (`copy-namespaces="no"`).
+    /// Copies a node that is no element: with an error where its place does not allow an attribute or a namespace node, from 2.0 on.
+    pub(super) fn copy_node(&self, node: Node, place: Place, out: &mut Out<'_>) -> Res<()> {
+        self.write_items(&Value::from(Item::Node(node)), true, out, place)
+    }
+
+    /// Copies a document node, whose content `write` writes: among items it stays a document.
+    pub(super) fn copy_document(
+        &self,
+        place: Place,
+        out: &mut Out<'_>,
+        write: impl FnOnce(&mut Out<'_>) -> Res<()>,
+    ) -> Res<()> {
+        if !out.takes_items() {
+            return write(out);
+        }
+        let value = self.tree_of(place, write)?;
+        self.write_items(&value, false, out, place)
+    }
+
+    /// Copies a node with its content, without the namespaces that no name in it needs (`copy-namespaces="no"`).
     pub(super) fn copy_plain(&self, node: Node, out: &mut Out<'_>) {
         let doc = self.doc(node.doc);
         if node.is_namespace() || doc.kind(node.id) == NodeKind::Attribute {

@@ -199,9 +199,14 @@ impl Engine<'_> {
         frame: &mut Frame,
         place: Place,
     ) -> Res<Value> {
+        self.tree_of(place, |out| self.exec(body, focus, frame, out))
+    }
+
+    /// The same of what `write` writes.
+    pub(super) fn tree_of(&self, place: Place, write: impl FnOnce(&mut Out<'_>) -> Res<()>) -> Res<Value> {
         let mut doc = Document::new();
         let mut out = Out::tree(Builder::new(&mut doc, Document::ROOT));
-        self.exec(body, focus, frame, &mut out)?;
+        write(&mut out)?;
         out.finish_tree();
         self.add_fragment(doc, place)
     }

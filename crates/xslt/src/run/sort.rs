@@ -317,6 +317,8 @@ impl Engine<'_> {
                 }
             };
             keys.push(match (value.len(), value.item(0)) {
+                // `data-type="text"` takes the string value of every key.
+                (0, _) | (_, None) if sort.data_type.is_some() => TypedKey::Value(Atomic::string("")),
                 (0, _) | (_, None) => TypedKey::None,
                 (1, Some(item)) => match (self.atom(item), order) {
                     (Atomic::Untyped(text) | Atomic::String(text), Strings::Words { upper_first }) => {

@@ -124,19 +124,45 @@ impl Engine<'_> {
         arguments: &[(Name, Value)],
         out: &mut Out<'_>,
     ) -> Res<()> {
-        let node = focus.node;
+        let Some(doc) = self.holder(focus.node) else { return Ok(()) };
+        let inside = doc.attributes(focus.node.id).chain(doc.children(focus.node.id));
+        self.apply_each(inside, focus, mode, arguments, out)
+    }
+
+    /// `select="@*"`, then `select="node()"`: each has positions of its own (XSLT 3.0 sections 6.7.1 and 6.7.4).
+    pub(super) fn apply_content(
+        &self,
+        focus: Focus,
+        mode: usize,
+        arguments: &[(Name, Value)],
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let Some(doc) = self.holder(focus.node) else { return Ok(()) };
+        self.apply_each(doc.attributes(focus.node.id), focus, mode, arguments, out)?;
+        self.apply_each(doc.children(focus.node.id), focus, mode, arguments, out)
+    }
+
+    /// The document of a node that can have content.
+    fn holder(&self, node: Node) -> Option<&Document> {
         let doc = self.doc(node.doc);
-        if node.is_namespace() || !matches!(doc.kind(node.id), NodeKind::Element | NodeKind::Document) {
-            return Ok(());
-        }
-        let size = if self.plan.needs_size {
-            (doc.attributes(node.id).count() + doc.children(node.id).count()) as u32
-        } else {
-            0
-        };
+        let holds =
+            !node.is_namespace() && matches!(doc.kind(node.id), NodeKind::Element | NodeKind::Document);
+        holds.then_some(doc)
+    }
+
+    /// Applies rules to nodes of the document of `focus`.
+    fn apply_each(
+        &self,
+        nodes: impl Iterator<Item = NodeId> + Clone,
+        focus: Focus,
+        mode: usize,
+        arguments: &[(Name, Value)],
+        out: &mut Out<'_>,
+    ) -> Res<()> {
+        let size = if self.plan.needs_size { nodes.clone().count() as u32 } else { 0 };
         let mut inner = Focus { position: 0, size, ..focus };
-        for id in doc.attributes(node.id).chain(doc.children(node.id)) {
-            inner.node = Node::in_document(node.doc, id);
+        for id in nodes {
+            inner.node = Node::in_document(focus.node.doc, id);
             inner.position += 1;
             self.apply(inner, mode, arguments, out)?;
         }

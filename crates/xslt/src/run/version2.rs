@@ -93,7 +93,7 @@ impl<'e> Engine<'e> {
                             Some(Item::Atomic(atom)) => {
                                 self.write_items(&Value::from(atom), false, out, place)?
                             }
-                            _ => self.copy(sets, body, (*namespaces, *inherits), focus, frame, out)?,
+                            _ => self.copy(sets, body, (*namespaces, *inherits), focus, frame, place, out)?,
                         }
                     }
                     _ => {
@@ -107,7 +107,7 @@ impl<'e> Engine<'e> {
             Version2::Copy { select: None, sets, body, namespaces, inherits } => {
                 match self.item(focus.node) {
                     Some(Item::Atomic(atom)) => self.write_items(&Value::from(atom), false, out, place)?,
-                    Some(_) => self.copy(sets, body, (*namespaces, *inherits), focus, frame, out)?,
+                    Some(_) => self.copy(sets, body, (*namespaces, *inherits), focus, frame, place, out)?,
                     None => {
                         let message = "XTTE0945: xsl:copy needs a context item";
                         return Err(self.fail(place, message.into()));

@@ -61,21 +61,27 @@ pub(super) const TABLE: &[Entry] = &[
     }),
     row("namespace-uri-for-prefix", 2, 2, Type::Any, Looks::Nowhere, |c| {
         let prefix = c.text(0)?;
-        let Some(node) = c.node(1)? else { return Ok(Value::Empty) };
+        let node = element(c, 1)?;
         let doc = c.eval.doc(node.doc)?;
         Ok(optional(binding(doc, node.id, &prefix).map(|uri| Atomic::Uri(uri.into()))))
     }),
     row("in-scope-prefixes", 1, 1, Type::Any, Looks::Nowhere, |c| {
-        let Some(node) = c.node(0)? else { return Ok(Value::Empty) };
+        let node = element(c, 0)?;
         let doc = c.eval.doc(node.doc)?;
-        if node.is_namespace() || doc.kind(node.id) != NodeKind::Element {
-            return Err(c.fail("XPTY0004", "in-scope-prefixes() is about an element"));
-        }
         let scope = doc.in_scope_namespaces(node.id);
         let prefixes = std::iter::once("xml").chain(scope.iter().map(|(p, _)| *p));
         Ok(Value::from_items(prefixes.map(|p| Item::Atomic(Atomic::string(p))).collect()))
     }),
 ];
+
+/// `element()`.
+fn element(c: &Call<'_, '_>, at: usize) -> Result<Node, Fault> {
+    let node = c.node(at)?.ok_or_else(|| c.missing(at, "an element"))?;
+    if node.is_namespace() || c.eval.doc(node.doc)?.kind(node.id) != NodeKind::Element {
+        return Err(c.wrong_item(at, "an element"));
+    }
+    Ok(node)
+}
 
 /// The namespace of a prefix at an element; the empty prefix: the default namespace.
 fn binding<'d>(doc: &'d Document, element: NodeId, prefix: &str) -> Option<&'d str> {
@@ -202,7 +208,7 @@ fn qname(c: &Call<'_, '_>) -> Outcome {
 fn resolve_qname(c: &Call<'_, '_>) -> Outcome {
     let Some(lexical) = c.text_option(0)? else { return Ok(Value::Empty) };
     let lexical = lexical.trim();
-    let Some(node) = c.node(1)? else { return Err(c.missing(1, "an element")) };
+    let node = element(c, 1)?;
     let (prefix, local) = lexical.split_once(':').unwrap_or(("", lexical));
     if !xml::is_ncname(local) || !(prefix.is_empty() && !lexical.contains(':') || xml::is_ncname(prefix)) {
         return Err(c.fail("FOCA0002", format!("\"{lexical}\" is not a qualified name")));

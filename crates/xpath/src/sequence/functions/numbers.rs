@@ -167,12 +167,13 @@ fn sum_of_nodes(c: &Call<'_, '_>) -> Result<Option<f64>, Fault> {
 }
 
 fn sum(c: &Call<'_, '_>) -> Outcome {
+    let zero = c.atom(1)?;
     if let Some(sum) = sum_of_nodes(c)? {
         return Ok(Value::from(Atomic::Double(sum)));
     }
     match total(c, aggregated(c)?)? {
         Some(sum) => Ok(Value::from(sum)),
-        None if c.args.len() > 1 => Ok(optional(c.atom(1)?)),
+        None if c.args.len() > 1 => Ok(optional(zero)),
         None => Ok(Value::from(0)),
     }
 }

@@ -54,7 +54,7 @@ pub(super) const TABLE: &[Entry] = &[
     row("tokenize", 2, 3, Type::Any, Looks::Nowhere, tokenize),
     row("lang", 1, 2, Type::Boolean, Looks::Document, |c| {
         let wanted = c.text(0)?;
-        let Some(node) = c.node_or_context(1)? else { return Ok(Value::Boolean(false)) };
+        let Some(node) = c.node_or_context(1)? else { return Err(c.missing(1, "a node")) };
         Ok(Value::Boolean(text::lang(c.eval.doc(node.doc)?, node, &wanted)))
     }),
 ];

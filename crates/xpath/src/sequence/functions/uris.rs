@@ -50,6 +50,11 @@ fn resolve_uri(c: &Call<'_, '_>) -> Result<Value, crate::eval::Fault> {
     if split(&base).0.is_none() && c.args.len() > 1 {
         return Err(c.fail("FORG0002", format!("\"{base}\" is not an absolute URI")));
     }
+    let (scheme, authority, path, _, fragment) = split(&base);
+    if fragment.is_some() || scheme.is_some() && authority.is_none() && !path.starts_with('/') {
+        let why = if fragment.is_some() { "has a fragment" } else { "has no hierarchy" };
+        return Err(c.fail("FORG0002", format!("the base URI \"{base}\" {why}")));
+    }
     match resolve(&relative, &base) {
         Some(uri) => Ok(Value::Atomic(Atomic::Uri(uri.into()))),
         None => Err(c.fail("FORG0002", format!("\"{relative}\" is not a URI"))),

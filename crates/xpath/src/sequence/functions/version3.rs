@@ -29,7 +29,7 @@ pub(super) const TABLE: &[Entry] = &[
         let wanted = collation.key(token);
         let mut found = false;
         for atom in c.atoms(0)? {
-            let text = atom.to_text().into_owned();
+            let Some(text) = atom.as_text() else { return Err(c.wrong(0, "strings", &atom)) };
             found |= !token.is_empty() && text.split([' ', '\t', '\r', '\n']).any(|word| collation.key(word) == wanted);
         }
         Ok(Value::Boolean(found))
