@@ -239,12 +239,13 @@ impl Number {
     }
 
     /// For people: groups of three digits, at most three behind the point.
-    pub fn for_people(self) -> String {
-        self.formatted(&Format { least: 0, most: 3, whole: 1, group: Some(3), ..Format::default() })
+    pub fn for_people(self, symbols: Symbols) -> String {
+        let format = Format { least: 0, most: 3, whole: 1, group: Some(3), ..Format::default() };
+        self.formatted(&format, symbols)
     }
 
     /// By a pattern of Java's `DecimalFormat`.
-    pub fn formatted(self, format: &Format) -> String {
+    pub fn formatted(self, format: &Format, symbols: Symbols) -> String {
         let value = match self {
             Number::Double(n) if n.is_nan() => return "\u{fffd}".into(),
             Number::Double(n) if n.is_infinite() => {
@@ -272,7 +273,7 @@ impl Number {
         for (at, digit) in whole.chars().enumerate() {
             let left = whole.len() - at;
             if at > 0 && format.group.is_some_and(|size| left.is_multiple_of(size as usize)) {
-                out.push(',');
+                out.push(symbols.group);
             }
             out.push(digit);
         }
@@ -280,7 +281,7 @@ impl Number {
             out.push('0');
         }
         if !fraction.is_empty() {
-            out.push('.');
+            out.push(symbols.point);
             out.push_str(&fraction);
         }
         out.push_str(&format.suffix);
@@ -290,6 +291,43 @@ impl Number {
 
 fn zero_is_plain(text: String) -> String {
     if text == "-0" { "0".into() } else { text }
+}
+
+/// What a language puts between groups of digits and before the fraction (Unicode CLDR, as Java has it since 9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Symbols {
+    group: char,
+    point: char,
+}
+
+impl Symbols {
+    pub const ENGLISH: Symbols = Symbols { group: ',', point: '.' };
+
+    /// Those of a locale such as `de_DE`; of one that is not named here, those of English.
+    pub fn of(locale: &str) -> Symbols {
+        let (language, country) = locale.split_once(['_', '-']).unwrap_or((locale, ""));
+        let country = country.split(['_', '-']).next().unwrap_or("");
+        let (group, point) = match (language, country) {
+            ("de" | "it" | "en", "CH") => ('\u{2019}', '.'),
+            ("fr", "CH") => ('\u{202f}', ','),
+            ("de", "AT") => ('\u{a0}', ','),
+            ("es", "MX" | "US" | "PE" | "GT" | "PR") => (',', '.'),
+            ("pt", "PT") => ('\u{a0}', ','),
+            (
+                "de" | "es" | "it" | "nl" | "pt" | "id" | "in" | "tr" | "da" | "el" | "hr" | "sl" | "ro"
+                | "sr" | "ca" | "is" | "vi",
+                _,
+            ) => ('.', ','),
+            ("fr", _) => ('\u{202f}', ','),
+            (
+                "ru" | "uk" | "cs" | "sk" | "pl" | "bg" | "fi" | "sv" | "nb" | "no" | "hu" | "et" | "lv"
+                | "lt" | "be" | "hy" | "ka",
+                _,
+            ) => ('\u{a0}', ','),
+            _ => (',', '.'),
+        };
+        Symbols { group, point }
+    }
 }
 
 /// How a number is rounded.
@@ -410,7 +448,7 @@ mod tests {
             ("-1000", "-1,000"),
             ("0", "0"),
         ] {
-            assert_eq!(n(number).for_people(), expected);
+            assert_eq!(n(number).for_people(Symbols::ENGLISH), expected);
         }
         for (pattern, number, expected) in [
             ("0.00", "3", "3.00"),
@@ -424,7 +462,11 @@ mod tests {
             ("'#'0", "5", "#5"),
             ("EUR 0.0", "-2.25", "-EUR 2.2"),
         ] {
-            assert_eq!(n(number).formatted(&Format::parse(pattern).unwrap()), expected, "{pattern}");
+            assert_eq!(
+                n(number).formatted(&Format::parse(pattern).unwrap(), Symbols::ENGLISH),
+                expected,
+                "{pattern}"
+            );
         }
         for bad in ["", "abc", "0.0.0", "0E0"] {
             assert_eq!(Format::parse(bad), None, "{bad}");

@@ -28,6 +28,102 @@ fn fill(template: &str) -> Result<String, String> {
     )
 }
 
+fn check(table: &[(&str, &str)]) {
+    let differing: Vec<String> = table
+        .iter()
+        .map(|(template, expected)| {
+            (template, expected, fill(template).unwrap_or_else(|error| format!("!{error}")))
+        })
+        .filter(|(_, expected, found)| found != *expected)
+        .map(|(template, expected, found)| format!("{template:?}\n   found {found:?}\n  wanted {expected:?}"))
+        .collect();
+    assert!(differing.is_empty(), "\n{}", differing.join("\n"));
+}
+
+/// What is stripped of lines that consist of tags.
+#[test]
+fn white_space_around_tags() {
+    check(&[
+        ("${1}\n  <#if true>\nb\n  </#if>\nc", "1\nb\nc"),
+        // The first text stays as it is, and with it the rest of its line.
+        ("  <#if true>\nb\n</#if>\n", "  \nb\n"),
+        ("\n  <#if true>\nb\n</#if>\n", "\n  b\n"),
+        ("\n \n", "\n \n"),
+        // Between tags that write nothing, and at the ends.
+        ("<#assign q = 1> \n <#-- c --> <#setting number_format='0'>x", "x"),
+        ("  \n <#assign q = 1>\n\n", ""),
+        ("<#assign q = 1> <#if true>\nx</#if>", " \nx"),
+        ("${payload.a} \n<#assign q = 1>\ny", "x \ny"),
+        // The content of macros and of what is captured does not count on the line.
+        ("<#macro m>M</#macro>\nx<@m/>", "xM"),
+        ("<#macro m>M</#macro><@m/>\ny", "My"),
+        ("<#assign z>Z</#assign>\nx${z}", "xZ"),
+        ("<#if true>Z</#if>\nx", "Z\nx"),
+        ("<#switch 1> \n <#case 1>\nx</#switch>", "x"),
+        ("<#list [1, 2] as i>\n  ${i}<#sep>,\n</#list>", "  1,\n  2"),
+        ("<#noparse><#if>\n</#noparse>x", "<#if>\nx"),
+        // What marks say of their line.
+        ("a\n  b <#t>\nc", "a\nb c"),
+        ("a\n  b <#lt>\nc", "a\nb \nc"),
+        ("a\n  b <#rt>\nc", "a\n  b c"),
+        ("a\n  <#if true><#nt>\nc</#if>", "a\n  \nc"),
+        ("a\n  <#t>b<#if true>${payload.a}<#t></#if>\n\nc", "a\nbx\nc"),
+        ("<#ftl strip_whitespace=false>a\n<#if true>\nb</#if>", "a\n\nb"),
+        ("<#compress>\n a \n\n  b  c\n</#compress>|", "a\nb c|"),
+    ]);
+}
+
+/// What differed from FreeMarker 2.3.30 itself.
+#[test]
+fn what_differed_from_freemarker() {
+    check(&[
+        // Members that are null are members.
+        ("<#list {'a': 1} as k, v>${k}${v}</#list> ${payload?keys?seq_contains('z')?c}", "a1 true"),
+        ("<#list payload as k, v><#if k == 'z'>${v!'none'}</#if></#list>", "none"),
+        // Texts that are cut.
+        (
+            "${'The quick brown fox'?truncate(12)}|${'The quick brown fox'?truncate(13)}",
+            "The [...]|The quic[...]",
+        ),
+        (
+            "${'The quick brown fox'?truncate_w(13)}|${'The quick brown fox'?truncate_c(10)}",
+            "The [...]|The q[...]",
+        ),
+        (
+            "${'The quick brown fox'?truncate(9, '..')}|${'abc'?truncate(0)}|${'abc'?truncate(3)}",
+            "The qui..|[...]|abc",
+        ),
+        ("${'The quick'?truncate_c(8)}|${'a  bb'?truncate_w(4, '')}", "Th[...]|a "),
+        // Patterns.
+        ("${'aXbxc'?keep_after('x', 'i')}|${'aXbxc'?keep_after_last('x', 'i')}", "bxc|c"),
+        ("${'a1b22c'?keep_before('[0-9]+', 'r')}|${'a1b22c'?keep_before_last('[0-9]', 'r')}", "a|a1b2"),
+        ("${'abc'?ensure_starts_with('[a-z]', 'x')}|${'9'?ensure_starts_with('[a-z]', 'x')}", "abc|x9"),
+        ("${'\u{c9}a'?replace('\\\\w', '_', 'r')}", "\u{c9}_"),
+        ("${'abc'?left_pad(3, '')}", "abc"),
+        // Positions from which is searched.
+        (
+            "${['a', 'b', 'a']?seq_index_of('a', 1)} ${['a', 'b', 'a']?seq_last_index_of('a', 1)} ${['a']?seq_index_of('a', 5)}",
+            "2 0 -1",
+        ),
+        (
+            "${[1, 'a', 2]?drop_while(x -> x?is_number)?size} ${[1, 'a', 2]?take_while(x -> x?is_number)?size}",
+            "2 1",
+        ),
+        ("${12345678901?int?c} ${(0 - 12345678901)?int?c}", "2147483647 -2147483648"),
+        ("<#attempt>a<#stop 'why'><#recover>b ${.error}</#attempt>", "b why"),
+        // The language of numbers.
+        (
+            "<#setting locale='de_DE'>${1234.5} ${1234.5?string('0.00')} ${1234.5?c} ${.locale}",
+            "1.234,5 1234,50 1234.5 de_DE",
+        ),
+        (
+            "<#setting locale='fr_FR'>${1234.5}<#setting locale='en_GB'> ${1234.5} #{0.5}",
+            "1\u{202f}234,5 1,234.5 0.5",
+        ),
+    ]);
+    assert!(fill("${'x'?left_pad(3, '')}").is_err() && fill("${'a'?keep_after('(', 'r')}").is_err());
+}
+
 #[test]
 fn templates_are_filled_in() {
     for (template, expected) in [
@@ -106,7 +202,7 @@ fn templates_are_filled_in() {
         ("<#outputformat 'XML'>${'<a>'}${'<b>'?no_esc}</#outputformat>", "&lt;a&gt;<b>"),
         ("<#ftl output_format='HTML'>${'\\''}", "&#39;"),
         ("<#setting number_format='0.00'>${1.5} <#setting boolean_format='y,n'>${true}", "1.50 y"),
-        ("<#compress>  a \n\n  b  </#compress>", " a\nb "),
+        ("<#compress>  a \n\n  b  </#compress>", "a\nb"),
         ("<#noparse>${x}<#if></#noparse><#-- ${gone} --><#comment>${y}</#comment>", "${x}<#if>"),
         // Strict syntax: nothing else is a tag.
         (

@@ -227,9 +227,7 @@ impl<'m> Value<'m> {
     pub fn keys(&self) -> Option<Vec<Value<'m>>> {
         let text = |name: &'m str| Value::Text(Text::Lent(name));
         Some(match self {
-            Value::Json(Json::Object(members)) => {
-                members.iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| text(name)).collect()
-            }
+            Value::Json(Json::Object(members)) => members.keys().map(|name| text(name)).collect(),
             Value::Hash(hash) => hash.members.iter().map(|(name, _)| Value::Text(name.clone())).collect(),
             Value::Model(Model::Texts(texts, _)) => texts.iter().map(|(name, _)| text(name)).collect(),
             Value::Model(Model::Models(models)) => models.iter().map(|(name, _)| text(name)).collect(),

@@ -66,11 +66,13 @@ impl<'p> Run<'p> {
             nodes = match segment {
                 Segment::Child(selectors) => {
                     let selectors = &*self.given(selectors)?;
+                    // Of several names within a path, those that are absent are left out.
+                    let needs_member = !leaf && selectors.len() == 1;
                     let mut out = Vec::new();
                     for node in &nodes {
                         for selector in selectors {
                             if strict {
-                                check_kind(selector, node, leaf)?;
+                                check_kind(selector, node, needs_member)?;
                             }
                             self.apply(selector, node, root, &mut out)?;
                         }
@@ -459,11 +461,11 @@ fn project<'v>(value: &Cow<'v, Value>, part: impl Fn(&Value) -> Option<&Value>) 
 }
 
 /// What Jayway raises where everything up to here is definite.
-fn check_kind(selector: &Selector, node: &Node<'_>, leaf: bool) -> Result<(), Failure> {
+fn check_kind(selector: &Selector, node: &Node<'_>, needs_member: bool) -> Result<(), Failure> {
     let found = |what: &str| Err(Failure::NotFound(format!("the path leads nowhere: {what}")));
     match (selector, node.value.as_ref()) {
         (Selector::Name(name), Value::Object(members)) => {
-            if !leaf && !members.contains_key(name) {
+            if needs_member && !members.contains_key(name) {
                 return found(&format!("there is no member {name:?}"));
             }
         }

@@ -63,6 +63,10 @@ fn json_eval() {
         ("$.store.book[?(@.price == '8.95')].title", Some(r#"["Sayings"]"#)),
         ("$.store.bicycle[?(@.price > 10)].color", Some(r#"["red"]"#)),
         ("$..[?(@.isbn)].title", Some(r#"["Rings"]"#)),
+        // Of several names within a path, those that are absent are left out.
+        ("$['none','store'].bicycle.color", Some(r#"["red"]"#)),
+        ("$['none','store'].none", Some("[]")),
+        ("$['none'].bicycle", None),
         ("$.nums.length()", Some("3")),
         ("$.store.book.size()", Some("3")),
         ("$.nums.sum()", Some("6.0")),

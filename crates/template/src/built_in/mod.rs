@@ -147,6 +147,8 @@ pub(crate) const NAMES: &[&str] = &[
     "time",
     "trim",
     "truncate",
+    "truncate_c",
+    "truncate_w",
     "uncap_first",
     "upper_abc",
     "upper_case",
@@ -378,8 +380,8 @@ impl<'m> BuiltInCall<'m> {
             (Value::Number(number), 1) => {
                 let format = self.text_argument(run, 0)?;
                 match number_format(&format) {
-                    Some(Some(format)) => number.formatted(&format),
-                    Some(None) => number.for_people(),
+                    Some(Some(format)) => number.formatted(&format, run.symbols()),
+                    Some(None) => number.for_people(run.symbols()),
                     None => return self.error(format!("`{}` is not a format of numbers", &*format)),
                 }
             }

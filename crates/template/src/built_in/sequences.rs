@@ -33,17 +33,21 @@ impl<'m> BuiltInCall<'m> {
                 self.bounded(&value)?;
                 while let Some(item) = value.item(at) {
                     at += 1;
+                    if self.name == "drop_while" && !dropping {
+                        run.make_items(1, self.place)?;
+                        kept.push(item);
+                        continue;
+                    }
                     let Value::Boolean(holds) = run.apply(with, std::slice::from_ref(&item))? else {
                         return self.error("what is asked of each item gives no boolean");
                     };
                     run.make_items(1, self.place)?;
                     match self.name {
                         "take_while" if !holds => break,
+                        "drop_while" if holds => {}
                         "drop_while" => {
-                            dropping &= holds;
-                            if !dropping {
-                                kept.push(item);
-                            }
+                            dropping = false;
+                            kept.push(item);
                         }
                         _ if holds => kept.push(item),
                         _ => {}
@@ -109,17 +113,23 @@ impl<'m> BuiltInCall<'m> {
             "seq_contains" | "seq_index_of" | "seq_last_index_of" => {
                 let argument = self.argument(0)?;
                 let wanted = run.value(argument)?;
+                let start = if self.arguments.len() > 1 { Some(self.number_argument(run, 1)?) } else { None };
                 run.spend(items.len(), self.place)?;
                 let equal = |item: &Value<'m>| run.equal(item, &wanted).unwrap_or(false);
+                let index =
+                    |found: Option<usize>| Value::Number(Number::int(found.map_or(-1, |at| at as i64)));
                 Ok(Some(match self.name {
                     "seq_contains" => Value::Boolean(items.iter().any(equal)),
                     "seq_index_of" => {
-                        let found = items.iter().position(equal);
-                        Value::Number(Number::int(found.map_or(-1, |at| at as i64)))
+                        let start = usize::try_from(start.unwrap_or(0)).unwrap_or(0).min(items.len());
+                        index(items[start..].iter().position(equal).map(|at| start + at))
                     }
+                    // Backwards from there.
                     _ => {
-                        let found = items.iter().rposition(equal);
-                        Value::Number(Number::int(found.map_or(-1, |at| at as i64)))
+                        let end = start.map_or(items.len(), |start| {
+                            usize::try_from(start.saturating_add(1)).unwrap_or(0)
+                        });
+                        index(items[..end.min(items.len())].iter().rposition(equal))
                     }
                 }))
             }

@@ -88,14 +88,29 @@ impl<'m> BuiltInCall<'m> {
                 }
                 s.chars().skip(from as usize).take((to - from) as usize).collect()
             }
-            "truncate" => {
+            "truncate" | "truncate_c" | "truncate_w" => {
                 let most = usize::try_from(self.number_argument(run, 0)?).unwrap_or(0);
                 if s.chars().count() <= most {
                     return Ok(Some(Value::Text(text)));
                 }
-                let kept: String = s.chars().take(most.saturating_sub(5)).collect();
-                let at_word = kept.trim_end().rfind(' ').filter(|at| *at > kept.len() / 2);
-                format!("{} [...]", kept[..at_word.unwrap_or(kept.len())].trim_end())
+                let mark =
+                    if self.arguments.len() > 1 { self.text_argument(run, 1)? } else { Text::Lent("[...]") };
+                truncated(s, most, &mark, self.name)
+            }
+            "ensure_starts_with" if self.arguments.len() > 1 => {
+                let (start, with) = (self.text_argument(run, 0)?, self.text_argument(run, 1)?);
+                let flags =
+                    if self.arguments.len() > 2 { self.text_argument(run, 2)? } else { Text::Lent("r") };
+                let regex = searched(&start, &flags).or_else(|why| self.error(why))?;
+                let mut starts = false;
+                self.for_each(&regex, s, |found| {
+                    starts = found.get(0).is_some_and(|found| found.start() == 0);
+                    Ok(false)
+                })?;
+                if starts {
+                    return Ok(Some(Value::Text(text)));
+                }
+                format!("{}{s}", &*with)
             }
             "ensure_starts_with" | "ensure_ends_with" => {
                 let part = self.text_argument(run, 0)?;
@@ -114,12 +129,10 @@ impl<'m> BuiltInCall<'m> {
                 s.strip_suffix(&*part).unwrap_or(s).to_owned()
             }
             "keep_after" | "keep_after_last" | "keep_before" | "keep_before_last" => {
-                let part = self.text_argument(run, 0)?;
-                let last = self.name.ends_with("last");
-                let found = if last { s.rfind(&*part) } else { s.find(&*part) };
+                let found = self.found(run, s)?;
                 match (found, self.name.starts_with("keep_after")) {
-                    (Some(at), true) => s[at + part.len()..].to_owned(),
-                    (Some(at), false) => s[..at].to_owned(),
+                    (Some(found), true) => s[found.end..].to_owned(),
+                    (Some(found), false) => s[..found.start].to_owned(),
                     (None, true) => String::new(),
                     (None, false) => s.to_owned(),
                 }
@@ -150,6 +163,24 @@ impl<'m> BuiltInCall<'m> {
         self.made(run, made)
     }
 
+    /// Where the text or pattern of the first argument stands, by the flags of the second: the first or the last time.
+    fn found(&self, run: &mut Run<'m>, s: &str) -> Res<Option<std::ops::Range<usize>>> {
+        let part = self.text_argument(run, 0)?;
+        let flags = self.flags(run, 1)?;
+        let last = self.name.ends_with("last");
+        if flags.is_empty() {
+            let at = if last { s.rfind(&*part) } else { s.find(&*part) };
+            return Ok(at.map(|at| at..at + part.len()));
+        }
+        let regex = searched(&part, &flags).or_else(|why| self.error(why))?;
+        let mut place = None;
+        self.for_each(&regex, s, |captures| {
+            place = captures.get(0).map(|found| found.range());
+            Ok(last)
+        })?;
+        Ok(place)
+    }
+
     pub(super) fn stopped<T>(&self, why: meter::regex::Failure) -> Res<T> {
         match why {
             meter::regex::Failure::Stopped(stop) => Err(Error::fatal(stop.to_string(), self.place)),
@@ -163,11 +194,14 @@ impl<'m> BuiltInCall<'m> {
             return self.error(format!("a string is padded to {MAX_PADDED} characters at most"));
         }
         let with = if self.arguments.len() > 1 { self.text_argument(run, 1)? } else { Text::Lent(" ") };
-        if with.is_empty() {
-            return self.error("nothing to pad with");
-        }
         let length = s.chars().count();
         let missing = wanted.saturating_sub(length);
+        if missing > 0 && with.is_empty() {
+            return self.error("nothing to pad with");
+        }
+        if missing == 0 {
+            return self.made(run, s.to_owned());
+        }
         run.make(missing.saturating_mul(with.len().min(4)), self.place)?;
         let padding: String = match self.name {
             "left_pad" => with.chars().cycle().take(missing).collect(),
@@ -186,9 +220,7 @@ impl<'m> BuiltInCall<'m> {
         let flags = self.flags(run, 1)?;
         let mut parts: Vec<&str> = Vec::new();
         if flags.contains('r') || flags.contains('i') {
-            let pattern =
-                if flags.contains('r') { by.to_string() } else { fancy_regex::escape(&by).into_owned() };
-            let regex = regex(&pattern, &flags).or_else(|why| self.error(why))?;
+            let regex = searched(&by, &flags).or_else(|why| self.error(why))?;
             let mut done = 0;
             self.for_each(&regex, s, |captures| {
                 if let Some(found) = captures.get(0).filter(|found| !found.range().is_empty()) {
@@ -225,9 +257,7 @@ impl<'m> BuiltInCall<'m> {
                 if flags.contains('f') { s.replacen(&*by, &with, 1) } else { s.replace(&*by, &with) };
             return self.made(run, replaced);
         }
-        let pattern =
-            if flags.contains('r') { by.to_string() } else { fancy_regex::escape(&by).into_owned() };
-        let regex = regex(&pattern, &flags).or_else(|why| self.error(why))?;
+        let regex = searched(&by, &flags).or_else(|why| self.error(why))?;
         let mut out = String::new();
         let mut done = 0;
         self.for_each(&regex, s, |captures| {
@@ -272,6 +302,43 @@ impl<'m> BuiltInCall<'m> {
     }
 }
 
+/// What is left of a text that is longer than `most` characters. After whole words a space stands before the mark; `truncate`
+/// prefers them where the result has three quarters of the length at least.
+fn truncated(s: &str, most: usize, mark: &str, name: &str) -> String {
+    let chars: Vec<char> = s.chars().collect();
+    let room = most.saturating_sub(mark.chars().count());
+    let blank = |at: usize| chars.get(at).is_none_or(|c| c.is_whitespace());
+    let kept = |length: usize, space: &str| {
+        let kept: String = chars[..length].iter().collect();
+        format!("{kept}{space}{mark}")
+    };
+    let words =
+        (1..room).rev().find(|&length| !blank(length - 1) && blank(length)).map(|length| kept(length, " "));
+    match (name, words) {
+        ("truncate_w", words) => return words.unwrap_or_else(|| mark.to_owned()),
+        ("truncate", Some(words)) if words.chars().count() * 4 >= most * 3 => return words,
+        _ => {}
+    }
+    let trimmed = |mut length: usize| {
+        while length > 0 && blank(length - 1) {
+            length -= 1;
+        }
+        length
+    };
+    let length = trimmed(room);
+    match length {
+        0 => mark.to_owned(),
+        _ if !blank(length) => kept(length, ""),
+        _ if length < room => kept(length, " "),
+        // There is no room for the space: one character less.
+        _ => match trimmed(length - 1) {
+            0 => mark.to_owned(),
+            less if less < length - 1 => kept(less, " "),
+            less => kept(less, ""),
+        },
+    }
+}
+
 fn short(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -279,7 +346,7 @@ fn short(text: &str) -> String {
     }
 }
 
-/// A regular expression of Java's dialect as far as it is that of the engine, with FreeMarker's flags.
+/// A regular expression of Java's dialect, with FreeMarker's flags.
 fn regex(pattern: &str, flags: &str) -> Result<meter::regex::Regex, String> {
     let inline: String = flags
         .chars()
@@ -291,8 +358,14 @@ fn regex(pattern: &str, flags: &str) -> Result<meter::regex::Regex, String> {
             _ => None,
         })
         .collect();
-    let pattern = if inline.is_empty() { pattern.to_owned() } else { format!("(?{inline}){pattern}") };
+    let pattern = message::regex::translate(pattern);
+    let pattern = if inline.is_empty() { pattern } else { format!("(?{inline}){pattern}") };
     meter::regex::Regex::new(&pattern).map_err(|why| why.to_string().replace('\n', " "))
+}
+
+/// What is looked for: a pattern with the flag `r`, a text otherwise.
+fn searched(part: &str, flags: &str) -> Result<meter::regex::Regex, String> {
+    if flags.contains('r') { regex(part, flags) } else { regex(&fancy_regex::escape(part), flags) }
 }
 
 /// `$1` and `\$` in a replacement.

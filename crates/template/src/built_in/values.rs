@@ -21,7 +21,8 @@ impl<'m> BuiltInCall<'m> {
             "ceiling" => number.rounded(0, Rounding::Ceiling),
             "floor" => number.rounded(0, Rounding::Floor),
             "round" => number.rounded(0, Rounding::HalfTowardsPlus),
-            "int" => Number::int(i64::from(number.to_i64() as i32)),
+            // Numbers of a message are doubles in Java, whose conversion stops at the bounds.
+            "int" => Number::int(number.to_i64().clamp(i64::from(i32::MIN), i64::from(i32::MAX))),
             "long" => Number::int(number.to_i64()),
             "short" => Number::int(i64::from(number.to_i64() as i16)),
             "byte" => Number::int(i64::from(number.to_i64() as i8)),

@@ -229,11 +229,12 @@ impl Lexer<'_> {
                 let Some(at) = rest.find(&end) else {
                     return Err(Error::new(format!("`<#{written}>` is not closed"), place));
                 };
-                let text = rest[..at].to_owned();
-                self.push_from(Token::Nothing, place)?;
-                let token = if name == "comment" { Token::Nothing } else { Token::Text(text) };
-                self.push(token, at)?;
-                return self.push(Token::Nothing, end.len());
+                let token = match name {
+                    "comment" => Token::Nothing,
+                    _ => Token::Text(rest[..at].to_owned()),
+                };
+                self.cursor.at += at + end.len();
+                return self.push_from(token, place);
             }
             "include" | "import" => {
                 return Err(Error::new(

@@ -10,7 +10,7 @@ use builder::Builder;
 use lexer::Lexer;
 use std::collections::HashMap;
 use std::sync::Arc;
-use white_space::{strip_white_space, trim};
+use white_space::strip_white_space;
 
 /// Most tags and interpolations of a template.
 const MAX_TOKENS: usize = 50_000;
@@ -74,6 +74,26 @@ enum Tag {
     Flush,
 }
 
+impl Tag {
+    /// Whether it has content, which a tag of its own closes.
+    fn is_block(&self) -> bool {
+        match self {
+            Tag::If(_) | Tag::List(..) | Tag::Items(_) | Tag::Sep | Tag::Capture(..) | Tag::Macro { .. } => {
+                true
+            }
+            Tag::Switch(_) | Tag::Attempt | Tag::Escape(..) | Tag::NoEscape | Tag::Compress => true,
+            Tag::Escaping(_) | Tag::AutoEscape(_) => true,
+            Tag::Call(_, empty) => !empty,
+            _ => false,
+        }
+    }
+
+    /// Whether it begins another part of the content that it stands in.
+    fn is_branch(&self) -> bool {
+        matches!(self, Tag::ElseIf(_) | Tag::Else | Tag::Case(_) | Tag::Default | Tag::Recover)
+    }
+}
+
 struct Placed {
     token: Token,
     place: Place,
@@ -92,10 +112,7 @@ pub(crate) fn parse(text: &str) -> Parsed<Parsing> {
     };
     lexer.run()?;
     let Lexer { mut tokens, prefixes, strip, escape, cursor } = lexer;
-    if strip {
-        strip_white_space(&mut tokens);
-    }
-    trim(&mut tokens);
+    strip_white_space(&mut tokens, strip);
     let end = cursor.place();
     let mut builder = Builder {
         tokens: tokens.into_iter().peekable(),

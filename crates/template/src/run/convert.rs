@@ -2,7 +2,7 @@
 
 use super::{MAX_RANGE, Res, Run, shown};
 use crate::ast::{Arithmetic, Compare, Error, Expr, Place};
-use crate::number::{Format, Number};
+use crate::number::{Format, Number, Symbols};
 use crate::value::{DateKind, Hash, Text, Value, text_of_nodes};
 use expression::{DatePattern, Moment};
 use std::cmp::Ordering;
@@ -204,9 +204,14 @@ impl<'m> Run<'m> {
 
     pub fn number_text(&self, number: Number) -> String {
         match &self.number_format {
-            Some(format) => number.formatted(format),
-            None => number.for_people(),
+            Some(format) => number.formatted(format, self.symbols()),
+            None => number.for_people(self.symbols()),
         }
+    }
+
+    /// The symbols in numbers of the setting `locale`.
+    pub fn symbols(&self) -> Symbols {
+        self.locale.as_deref().map_or(Symbols::ENGLISH, Symbols::of)
     }
 
     pub fn boolean_text(&self, is: bool) -> String {
@@ -262,8 +267,8 @@ impl<'m> Run<'m> {
             "date_format" => self.date_formats[0] = Some(text),
             "time_format" => self.date_formats[1] = Some(text),
             "datetime_format" => self.date_formats[2] = Some(text),
-            "locale"
-            | "time_zone"
+            "locale" => self.locale = Some(text),
+            "time_zone"
             | "sql_date_and_time_time_zone"
             | "url_escaping_charset"
             | "output_encoding"

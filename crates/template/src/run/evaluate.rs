@@ -167,7 +167,7 @@ impl<'m> Run<'m> {
                 Some(message) => Value::made(message.as_str()),
                 None => return Ok(None),
             },
-            Special::Locale => Value::Text(Text::Lent("en_US")),
+            Special::Locale => Value::made(self.locale.as_deref().unwrap_or("en_US")),
             Special::Lang => Value::Text(Text::Lent("en")),
             Special::Version => Value::Text(Text::Lent("2.3.30")),
             Special::TemplateName => Value::Text(Text::Lent("template")),

@@ -96,6 +96,8 @@ pub(crate) struct Run<'m> {
     lambdas: Vec<(&'m Arc<str>, Value<'m>)>,
     escape: Escape,
     pub number_format: Option<Format>,
+    /// The setting of that name; `en_US` by default.
+    pub locale: Option<String>,
     boolean_format: Option<(String, String)>,
     date_formats: [Option<String>; 3],
     recovered: Vec<String>,
@@ -123,6 +125,7 @@ pub(crate) fn run<'m>(
         lambdas: Vec::new(),
         escape: template.escape,
         number_format: None,
+        locale: None,
         boolean_format: None,
         date_formats: [None, None, None],
         recovered: Vec::new(),
@@ -208,7 +211,7 @@ impl<'m> Run<'m> {
                 let number = self.number(expr)?;
                 let (least, most) = format.unwrap_or((0, 3));
                 let format = Format { least, most, whole: 1, ..Format::default() };
-                self.write(&number.formatted(&format), out, expr.place)?;
+                self.write(&number.formatted(&format, self.symbols()), out, expr.place)?;
             }
             Node::If(branches, otherwise) => {
                 for (test, body) in branches {
@@ -283,7 +286,7 @@ impl<'m> Run<'m> {
                     Some(why) => self.text(why)?.to_string(),
                     None => "the template stopped".to_owned(),
                 };
-                return Err(Error::fatal(why, *place));
+                return Err(Error::new(why, *place));
             }
             Node::Escaping(escape, body) => {
                 let before = self.escape;
@@ -377,10 +380,10 @@ impl<'m> Run<'m> {
         self.make_items(keys.len() * 3, expr.place)?;
         let mut pairs = Vec::with_capacity(keys.len());
         for key in keys {
-            if let Value::Text(name) = &key
-                && let Some(value) = source.member(name)
-            {
-                pairs.push(Value::list(vec![key.clone(), value]));
+            // A member that is null is listed, without a value.
+            if let Value::Text(name) = &key {
+                let value = source.member(name);
+                pairs.push(Value::list([key].into_iter().chain(value).collect()));
             }
         }
         Ok(Value::list(pairs))
@@ -441,7 +444,7 @@ impl<'m> Run<'m> {
     }
 }
 
-/// Runs of white space as one space, or one line break where there was one.
+/// Runs of white space as one space, or one line break where there was one; none at the beginning and end.
 fn compressed(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut blank: Option<char> = None;
@@ -450,10 +453,9 @@ fn compressed(text: &str) -> String {
             let breaks = matches!(c, '\n' | '\r') || blank == Some('\n');
             blank = Some(if breaks { '\n' } else { ' ' });
         } else {
-            out.extend(blank.take());
+            out.extend(blank.take().filter(|_| !out.is_empty()));
             out.push(c);
         }
     }
-    out.extend(blank);
     out
 }
