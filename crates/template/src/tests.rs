@@ -18,7 +18,7 @@ fn fill_with(template: &str, json: serde_json::Value, xml: &str) -> Result<Strin
 fn fill(template: &str) -> Result<String, String> {
     let payload = json!({
         "a": "x", "n": 1234567.25, "b": true, "z": null, "l": [3, 1, 2], "w": ["b", "C", "a"],
-        "o": {"k": "v", "m": {"d": 1}}, "p": [{"n": "one", "q": 1}, {"n": "two", "q": 2.5}], "e": [], "s": "a,b;c",
+        "o": {"k": "v", "m": {"d": 1}}, "p": [{"n": "one", "q": 1}, {"n": "two", "q": 2.5}], "e": [], "g": [1, null, 3], "s": "a,b;c",
         "quote": "a\"b\\c\n<x>&'"
     });
     fill_with(
@@ -80,6 +80,24 @@ fn what_differed_from_freemarker() {
         // Members that are null are members.
         ("<#list {'a': 1} as k, v>${k}${v}</#list> ${payload?keys?seq_contains('z')?c}", "a1 true"),
         ("<#list payload as k, v><#if k == 'z'>${v!'none'}</#if></#list>", "none"),
+        // An item that is null is an item: what follows it is not lost.
+        (
+            "<#list payload.g as x>${x!'-'}<#sep>,</#list> ${payload.g?size} ${payload.g[1]!'none'}",
+            "1,-,3 3 none",
+        ),
+        (
+            "${payload.g?map(x -> x!'n')?join(',')} ${payload.g?join(',')} ${payload.g?filter(x -> x??)?size}",
+            "1,n,3 1,3 2",
+        ),
+        (
+            "<#list payload.g[1..] as x>${x!'-'}</#list> ${payload.g?reverse?size} ${(payload.g + [4])?size} ${payload.g?chunk(2)?size}",
+            "-3 3 4 2",
+        ),
+        (
+            "${payload.g?seq_index_of(3)} ${payload.g?max} ${payload.g?last} ${(payload.g?reverse)[1]!'none'} ${{'a': 1}?values?size}",
+            "2 3 3 none 1",
+        ),
+        ("<#list payload.g>[<#items as x>${x!'_'}</#items>]</#list>", "[1_3]"),
         // Texts that are cut.
         (
             "${'The quick brown fox'?truncate(12)}|${'The quick brown fox'?truncate(13)}",

@@ -42,6 +42,8 @@ pub(crate) enum Value<'m> {
     Model(&'m Model<'m>),
     /// What `x!` gives: empty as a string, a sequence and a hash.
     Empty,
+    /// An item of a sequence that is null. Only there: taken out of it, it is missing ([`Value::present`]).
+    Null,
     /// Nodes of one document; one is a node.
     Nodes(&'m Document, Rc<[NodeId]>),
     Macro(&'m Arc<Macro>),
@@ -172,6 +174,7 @@ impl<'m> Value<'m> {
     pub fn what(&self) -> &'static str {
         match self {
             Value::Text(_) | Value::Empty => "a string",
+            Value::Null => "null",
             Value::Markup(_) => "a markup output",
             Value::Number(_) => "a number",
             Value::Boolean(_) => "a boolean",
@@ -212,12 +215,17 @@ impl<'m> Value<'m> {
         }
     }
 
+    /// What an item of a sequence is outside of it; `None`: it is null.
+    pub fn present(self) -> Option<Value<'m>> {
+        if matches!(self, Value::Null) { None } else { Some(self) }
+    }
+
     /// An item of a sequence.
     pub fn item(&self, at: usize) -> Option<Value<'m>> {
         match self {
             Value::List(items) => items.get(at).cloned(),
             Value::Range(range) => range.item(at),
-            Value::Json(Json::Array(items)) => items.get(at).and_then(Value::of_json),
+            Value::Json(Json::Array(items)) => Some(Value::of_json(items.get(at)?).unwrap_or(Value::Null)),
             Value::Nodes(document, nodes) => Some(Value::Nodes(document, Rc::new([*nodes.get(at)?]))),
             _ => None,
         }

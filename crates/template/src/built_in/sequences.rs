@@ -22,9 +22,9 @@ impl<'m> BuiltInCall<'m> {
                 Some(length) => Ok(Some(Value::int(length))),
                 None => self.error("a range without an end has no size"),
             },
-            "first" => Ok(value.item(0)),
+            "first" => Ok(value.item(0).and_then(Value::present)),
             "last" => match value.length() {
-                Some(length) => Ok(length.checked_sub(1).and_then(|at| value.item(at))),
+                Some(length) => Ok(length.checked_sub(1).and_then(|at| value.item(at)?.present())),
                 None => self.error("a range without an end has no last item"),
             },
             "take_while" | "filter" | "drop_while" => {
@@ -94,6 +94,7 @@ impl<'m> BuiltInCall<'m> {
             "join" => {
                 let separator = self.text_argument(run, 0)?;
                 let mut out = String::new();
+                items.retain(|item| !matches!(item, Value::Null));
                 for (at, item) in items.iter().enumerate() {
                     if at > 0 {
                         out.push_str(&separator);
@@ -156,7 +157,7 @@ impl<'m> BuiltInCall<'m> {
             }
             "min" | "max" => {
                 let mut best: Option<Number> = None;
-                for item in &items {
+                for item in items.iter().filter(|item| !matches!(item, Value::Null)) {
                     let Value::Number(number) = item else { return self.expected("numbers", item) };
                     let wanted = if self.name == "min" { Ordering::Less } else { Ordering::Greater };
                     if best.is_none_or(|best| number.compare(best) == Some(wanted)) {
@@ -231,7 +232,7 @@ impl<'m> BuiltInCall<'m> {
         let mut values = Vec::with_capacity(keys.len());
         for key in keys {
             if let Value::Text(name) = key {
-                values.extend(value.member(&name));
+                values.push(value.member(&name).unwrap_or(Value::Null));
             }
         }
         self.list(run, values)

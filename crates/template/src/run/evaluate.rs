@@ -205,7 +205,7 @@ impl<'m> Run<'m> {
             Value::Number(number) => {
                 let at = number.to_i64();
                 if value.is_sequence() {
-                    return Ok(usize::try_from(at).ok().and_then(|at| value.item(at)));
+                    return Ok(usize::try_from(at).ok().and_then(|at| value.item(at)?.present()));
                 }
                 let text = self.text_of(&value, base)?;
                 self.spend(text.len() >> 5, index.place)?;

@@ -423,7 +423,7 @@ impl<'m> Run<'m> {
         while let Some(item) = source.item(at) {
             let (key, item) = match &item {
                 Value::List(pair) if names.len() == 2 => (pair.first().cloned(), pair.get(1).cloned()),
-                _ => (None, Some(item)),
+                _ => (None, item.present()),
             };
             if let Some(turn) = self.locals[current].loops.last_mut() {
                 (turn.key, turn.item, turn.at) = (key, item, at);

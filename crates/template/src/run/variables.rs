@@ -9,7 +9,7 @@ use std::sync::Arc;
 impl<'m> Run<'m> {
     pub(super) fn lookup(&mut self, name: &'m str) -> Res<Option<Value<'m>>> {
         if let Some((_, value)) = self.lambdas.iter().rev().find(|(parameter, _)| &***parameter == name) {
-            return Ok(Some(value.clone()));
+            return Ok(value.clone().present());
         }
         if let Some(at) = self.escaped.iter().rposition(|(escaped, _)| *escaped == name) {
             // What stands for the name is not within this escape.
@@ -248,6 +248,7 @@ impl<'m> Run<'m> {
                 };
                 let given = values.iter().enumerate();
                 let given = given
+                    .filter(|(_, value)| !matches!(value, Value::Null))
                     .map(|(at, value)| (called.parameters.get(at).map(|(name, _)| name), value.clone()))
                     .collect();
                 let value = self.enter(called, given, None, with.place, &mut String::new())?;
