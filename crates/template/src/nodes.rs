@@ -23,6 +23,15 @@ pub(crate) fn member<'m>(
         None => Error::new(why, place),
     };
     if let Some(special) = key.strip_prefix("@@").filter(|special| !special.is_empty()) {
+        if special == "text" && nodes.len() != 1 {
+            let mut whole = String::new();
+            for node in nodes {
+                let text = document.string_value(*node);
+                run.make(text.len(), place)?;
+                whole.push_str(&text);
+            }
+            return Ok(Some(Value::made(whole)));
+        }
         let [node] = nodes else {
             return Err(error(format!("`@@{special}` is of one XML node, these are {}", nodes.len())));
         };
@@ -128,6 +137,21 @@ fn special_member<'m>(document: &'m Document, node: NodeId, special: &str) -> Re
         }),
         "nested_markup" => {
             made(document.children(node).map(|child| xml::to_string(document, child)).collect())
+        }
+        "previous_sibling_element" | "next_sibling_element" => {
+            let forward = special == "next_sibling_element";
+            let beside =
+                |node| if forward { document.next_sibling(node) } else { document.prev_sibling(node) };
+            // Blank texts, comments and processing instructions do not stand between.
+            let significant = std::iter::successors(beside(node), |node| beside(*node)).find(|node| {
+                match document.kind(*node) {
+                    NodeKind::Element => true,
+                    NodeKind::Text => !document.text(*node).trim().is_empty(),
+                    _ => false,
+                }
+            });
+            let element = significant.filter(|node| document.kind(*node) == NodeKind::Element);
+            Ok(Value::Nodes(document, element.into_iter().collect()))
         }
         "local_name" if named => Ok(Value::Text(Text::Lent(document.local(node)))),
         "qname" if named => made(match document.prefix(node) {

@@ -98,6 +98,16 @@ fn what_differed_from_freemarker() {
             "2 3 3 none 1",
         ),
         ("<#list payload.g>[<#items as x>${x!'_'}</#items>]</#list>", "[1_3]"),
+        // XML.
+        (
+            "${doc.o.item?has_content?c} ${doc.o.m.b?has_content?c} ${doc.o.none?has_content?c}",
+            "true true false",
+        ),
+        (
+            "${doc.o.m.@@previous_sibling_element.q} ${doc.o.@@next_sibling_element?size} ${doc.o.item[0].@@next_sibling_element.@t}",
+            "2 0 x",
+        ),
+        ("[${doc.o.none.@@text}] ${doc.o.item.@@text}", "[] 12"),
         // Texts that are cut.
         (
             "${'The quick brown fox'?truncate(12)}|${'The quick brown fox'?truncate(13)}",

@@ -10,7 +10,6 @@ use crate::ast::{Error, Expr, Place};
 use crate::run::{Res, Run, missing, number_format, shown};
 use crate::value::{DateKind, Text, Value};
 use std::borrow::Cow;
-use xml::NodeKind;
 
 /// What a template must not do here: parse templates and expressions out of messages, make objects.
 pub(crate) const REFUSED: &[&str] = &["eval", "eval_json", "interpret", "new", "api"];
@@ -230,10 +229,8 @@ fn has_content(value: &Value<'_>) -> bool {
     match value {
         Value::Text(text) | Value::Markup(text) => !text.is_empty(),
         Value::Empty => false,
-        Value::Nodes(document, nodes) => match &**nodes {
-            [node] => document.kind(*node) != NodeKind::Element || document.first_child(*node).is_some(),
-            nodes => !nodes.is_empty(),
-        },
+        // An element has content, even where it is empty.
+        Value::Nodes(_, nodes) => !nodes.is_empty(),
         value if value.is_sequence() => value.length() != Some(0),
         value => value.keys().is_none_or(|keys| !keys.is_empty()),
     }
