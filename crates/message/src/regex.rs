@@ -298,6 +298,16 @@ fn rewritten(java: &str, unicode: bool) -> String {
             'h' => out.push_str(r"[ \t\u{A0}\u{1680}\u{180e}\u{2000}-\u{200a}\u{202f}\u{205f}\u{3000}]"),
             'R' => out.push_str(r"(?:\r\n|[\n\x0B\x0C\r\u{85}\u{2028}\u{2029}])"),
             'Z' => out.push_str(r"(?=\n?\z)"),
+            'v' => out.push_str(r"[\n\x0B\x0C\r\u{85}\u{2028}\u{2029}]"),
+            // Octal: one to three digits, up to \0377.
+            '0' if tail.starts_with(|c: char| matches!(c, '0'..='7')) => {
+                let most = if tail.starts_with(|c: char| c <= '3') { 3 } else { 2 };
+                let digits = tail.bytes().take(most).take_while(|b| matches!(b, b'0'..=b'7')).count();
+                let code = u32::from_str_radix(&tail[..digits], 8).unwrap_or(0);
+                out.push_str(&format!("\\x{{{code:x}}}"));
+                rest = &tail[digits..];
+                continue;
+            }
             'u' if tail.len() >= 4
                 && tail.is_char_boundary(4)
                 && tail[..4].bytes().all(|b| b.is_ascii_hexdigit()) =>
@@ -458,6 +468,11 @@ mod tests {
             ("b", "abc", "${k", Err("has no `}`")),
             ("b", "abc", "\\", Err("ends in a backslash")),
             ("x", "abc", "$9", Ok("abc")),
+            // As in Java, an empty match can stand right behind another one.
+            ("a*", "abac", "x", Ok("xxbxxcx")),
+            (".*", "abc", "x", Ok("xx")),
+            (r"\v", "a\u{2028}b\nc", "-", Ok("a-b-c")),
+            (r"\041\07", "!\u{7}", "-", Ok("-")),
         ] {
             let made = Search::compile(pattern).unwrap().replace_all(value, replacement);
             match out {
