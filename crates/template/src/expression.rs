@@ -319,9 +319,9 @@ impl<'t> Cursor<'t> {
                 self.skip();
                 let name = self.member()?;
                 match base.kind {
-                    ExprKind::BuiltIn(of, "string", args) if args.is_empty() => {
+                    ExprKind::BuiltIn(of, by, args) if args.is_empty() && takes_format(by) => {
                         let format = Expr { kind: ExprKind::Text(name), place: self.place() };
-                        ExprKind::BuiltIn(of, "string", vec![format])
+                        ExprKind::BuiltIn(of, by, vec![format])
                     }
                     kind => ExprKind::Dot(Box::new(Expr { kind, place }), name),
                 }
@@ -330,8 +330,8 @@ impl<'t> Cursor<'t> {
                 let index = self.bracketed(Self::expression)?;
                 self.expect("]")?;
                 match base.kind {
-                    ExprKind::BuiltIn(of, "string", args) if args.is_empty() => {
-                        ExprKind::BuiltIn(of, "string", vec![index])
+                    ExprKind::BuiltIn(of, by, args) if args.is_empty() && takes_format(by) => {
+                        ExprKind::BuiltIn(of, by, vec![index])
                     }
                     kind => ExprKind::Index(Box::new(Expr { kind, place }), Box::new(index)),
                 }
@@ -659,4 +659,9 @@ pub(crate) fn is_name_start(c: char) -> bool {
 
 pub(crate) fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '$'
+}
+
+/// Whether `.name` and `[…]` behind a built-in are its format.
+fn takes_format(built_in: &str) -> bool {
+    matches!(built_in, "string" | "date" | "time" | "datetime")
 }

@@ -10,6 +10,7 @@
 
 mod ast;
 mod built_in;
+mod dates;
 mod expression;
 mod nodes;
 mod number;

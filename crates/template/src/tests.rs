@@ -98,6 +98,27 @@ fn what_differed_from_freemarker() {
             "2 3 3 none 1",
         ),
         ("<#list payload.g>[<#items as x>${x!'_'}</#items>]</#list>", "[1_3]"),
+        // Dates, in the time zone of the setting.
+        (
+            "<#setting time_zone='Asia/Tokyo'>${1580466030123?number_to_datetime?string('yyyy-MM-dd HH:mm:ss.SSS Z')} ${1580466030123?number_to_datetime?iso_utc}",
+            "2020-01-31 19:20:30.123 +0900 2020-01-31T10:20:30Z",
+        ),
+        (
+            "<#setting time_zone='GMT+2'>${'2020-01-31 10:00'?datetime('yyyy-MM-dd HH:mm')?iso_utc} ${'2020-01-31'?date('yyyy-MM-dd')?string('HH:mm z')}",
+            "2020-01-31T08:00:00Z 00:00 +02",
+        ),
+        (
+            "<#setting time_zone='UTC'><#assign d = 1580466030123?number_to_datetime>${d?iso('GMT+02')} ${d?iso_utc_ms} ${d?iso_utc_m_nz} ${d?string.iso} ${d?string('iso_h_nz')} ${d?date?string('xs')}",
+            "2020-01-31T12:20:30+02:00 2020-01-31T10:20:30.123Z 2020-01-31T10:20 2020-01-31T10:20:30.123Z 2020-01-31T10 2020-01-31Z",
+        ),
+        (
+            "<#setting time_zone='UTC'><#assign d = 1580466030123?number_to_datetime>${d} ${d?date} ${d?time} ${d?date?string.short} ${d?string('long_short')} ${d?string('')}",
+            "Jan 31, 2020 10:20:30 AM Jan 31, 2020 10:20:30 AM 1/31/20 January 31, 2020 10:20 AM Jan 31, 2020 10:20:30 AM",
+        ),
+        (
+            "<#setting time_zone='UTC'>${'2020-01-31'?date.iso?long?c} ${'10:20:30'?time?long?c} ${('2020-02-01'?date.xs gt '2020-01-31'?date.iso)?c} ${'2020-01-31'?date?string('EEE')}",
+            "1580428800000 37230000 true Fri",
+        ),
         // XML.
         (
             "${doc.o.item?has_content?c} ${doc.o.m.b?has_content?c} ${doc.o.none?has_content?c}",

@@ -2,7 +2,6 @@
 
 use crate::ast::Macro;
 use crate::number::Number;
-use expression::Moment;
 use serde_json::Value as Json;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -32,8 +31,8 @@ pub(crate) enum Value<'m> {
     Markup(Text<'m>),
     Number(Number),
     Boolean(bool),
-    /// A time, its milliseconds since 1970 where they are known, and what of it is meant.
-    Date(Rc<Moment>, Option<i64>, DateKind),
+    /// A point in time, in milliseconds since 1970, and what of it is meant.
+    Date(i64, DateKind),
     List(Rc<Items<'m>>),
     Range(Range),
     /// An array or object.
@@ -178,9 +177,9 @@ impl<'m> Value<'m> {
             Value::Markup(_) => "a markup output",
             Value::Number(_) => "a number",
             Value::Boolean(_) => "a boolean",
-            Value::Date(_, _, DateKind::Date) => "a date",
-            Value::Date(_, _, DateKind::Time) => "a time",
-            Value::Date(_, _, DateKind::DateTime) => "a date-time",
+            Value::Date(_, DateKind::Date) => "a date",
+            Value::Date(_, DateKind::Time) => "a time",
+            Value::Date(_, DateKind::DateTime) => "a date-time",
             Value::List(_) | Value::Range(_) | Value::Json(Json::Array(_)) => "a sequence",
             Value::Json(_) | Value::Hash(_) | Value::Model(_) => "a hash",
             Value::Nodes(_, nodes) if nodes.len() == 1 => "an XML node",

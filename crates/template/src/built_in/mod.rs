@@ -82,8 +82,30 @@ pub(crate) const NAMES: &[&str] = &[
     "is_transform",
     "is_unknown_date_like",
     "iso",
+    "iso_h",
+    "iso_h_nz",
     "iso_local",
+    "iso_local_h",
+    "iso_local_h_nz",
+    "iso_local_m",
+    "iso_local_m_nz",
+    "iso_local_ms",
+    "iso_local_ms_nz",
+    "iso_local_nz",
+    "iso_m",
+    "iso_m_nz",
+    "iso_ms",
+    "iso_ms_nz",
+    "iso_nz",
     "iso_utc",
+    "iso_utc_fz",
+    "iso_utc_h",
+    "iso_utc_h_nz",
+    "iso_utc_m",
+    "iso_utc_m_nz",
+    "iso_utc_ms",
+    "iso_utc_ms_nz",
+    "iso_utc_nz",
     "item_cycle",
     "item_parity",
     "item_parity_cap",
@@ -328,13 +350,7 @@ impl<'m> BuiltInCall<'m> {
             "children" | "parent" | "root" | "ancestors" | "node_name" | "node_namespace" | "node_type"
             | "next_sibling" | "previous_sibling" => self.node(run, value),
             "date" | "time" | "datetime" => self.date(run, value),
-            "iso" | "iso_utc" | "iso_local" => match &value {
-                Value::Date(moment, _, kind) => {
-                    let text = run.date_text(moment, *kind, Some("iso"), self.place)?;
-                    self.made(run, text)
-                }
-                other => self.expected("a date", other),
-            },
+            name if name == "iso" || name.starts_with("iso_") => self.iso(run, &value),
             "markup_string" => match value {
                 Value::Markup(text) => Ok(Some(Value::Text(text))),
                 other => self.expected("a markup output", &other),
@@ -382,9 +398,9 @@ impl<'m> BuiltInCall<'m> {
                     None => return self.error(format!("`{}` is not a format of numbers", &*format)),
                 }
             }
-            (Value::Date(moment, _, kind), count) => {
+            (Value::Date(at, kind), count) => {
                 let format = if count > 0 { Some(self.text_argument(run, 0)?) } else { None };
-                run.date_text(moment, *kind, format.as_deref(), self.place)?
+                run.date_text(*at, *kind, format.as_deref(), self.place)?
             }
             (_, 0) => return Ok(Some(Value::Text(run.text_of(&value, self.base)?))),
             _ => return self.error("these arguments do not fit"),
@@ -415,9 +431,9 @@ fn is(name: &str, value: &Value<'_>) -> bool {
         "is_number" => matches!(value, Value::Number(_)),
         "is_boolean" => matches!(value, Value::Boolean(_)),
         "is_date" | "is_date_like" => matches!(value, Value::Date(..)),
-        "is_date_only" => matches!(value, Value::Date(_, _, DateKind::Date)),
-        "is_time" => matches!(value, Value::Date(_, _, DateKind::Time)),
-        "is_datetime" => matches!(value, Value::Date(_, _, DateKind::DateTime)),
+        "is_date_only" => matches!(value, Value::Date(_, DateKind::Date)),
+        "is_time" => matches!(value, Value::Date(_, DateKind::Time)),
+        "is_datetime" => matches!(value, Value::Date(_, DateKind::DateTime)),
         "is_sequence" | "is_indexable" | "is_collection" | "is_collection_ex" | "is_enumerable" => {
             value.is_sequence()
         }

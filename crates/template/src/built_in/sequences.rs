@@ -206,7 +206,7 @@ impl<'m> BuiltInCall<'m> {
             let key = match &key {
                 Value::Number(number) => SortKey::of_number(*number),
                 Value::Boolean(is) => SortKey::of_number(Number::int(i64::from(*is))),
-                Value::Date(_, Some(at), _) => SortKey::of_number(Number::int(*at)),
+                Value::Date(at, _) => SortKey::of_number(Number::int(*at)),
                 other => {
                     let text = run.text_of(other, self.base)?;
                     run.make(text.len(), self.place)?;

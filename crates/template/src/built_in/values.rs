@@ -1,10 +1,10 @@
 //! Built-ins of numbers, dates and XML nodes.
 
 use super::BuiltInCall;
+use crate::dates::{self, Accuracy, Iso};
 use crate::number::{Number, Rounding};
 use crate::run::{Res, Run};
 use crate::value::{DateKind, Text, Value};
-use expression::{DatePattern, Moment};
 use std::cmp::Ordering;
 use std::rc::Rc;
 use xml::{Document, NodeId, NodeKind};
@@ -13,7 +13,7 @@ impl<'m> BuiltInCall<'m> {
     pub(super) fn number(&self, run: &mut Run<'m>, value: Value<'m>) -> Res<Option<Value<'m>>> {
         let number = match (&value, self.name) {
             (Value::Number(number), _) => *number,
-            (Value::Date(_, Some(at), _), "long") => return Ok(Some(Value::Number(Number::int(*at)))),
+            (Value::Date(at, _), "long") => return Ok(Some(Value::Number(Number::int(*at)))),
             (other, _) => return self.expected("a number", other),
         };
         Ok(Some(Value::Number(match self.name {
@@ -40,11 +40,7 @@ impl<'m> BuiltInCall<'m> {
                     "number_to_time" => DateKind::Time,
                     _ => DateKind::DateTime,
                 };
-                let at = number.to_i64();
-                return match Moment::of(at) {
-                    Ok(moment) => Ok(Some(Value::Date(Rc::new(moment), Some(at), kind))),
-                    Err(why) => self.error(why),
-                };
+                return Ok(Some(Value::Date(number.to_i64(), kind)));
             }
             _ => number,
         })))
@@ -56,29 +52,38 @@ impl<'m> BuiltInCall<'m> {
             "time" => DateKind::Time,
             _ => DateKind::DateTime,
         };
-        if let Value::Date(moment, at, _) = value {
-            return Ok(Some(Value::Date(moment, at, kind)));
+        if let Value::Date(at, _) = value {
+            return Ok(Some(Value::Date(at, kind)));
         }
         let text = run.text_of(&value, self.base)?;
         let given = match self.arguments.first() {
             Some(argument) => Some(run.text(argument)?),
             None => None,
         };
-        let patterns: &[&str] = match (given.as_deref(), kind) {
-            (Some("iso" | "xs") | None, DateKind::Date) => &["yyyy-MM-dd"],
-            (Some("iso" | "xs") | None, DateKind::Time) => &["HH:mm:ss[.SSS][XXX]", "HH:mm"],
-            (Some("iso" | "xs") | None, DateKind::DateTime) => {
-                &["yyyy-MM-dd'T'HH:mm:ss[.SSS][XXX]", "yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd'T'HH:mm"]
-            }
-            (Some(pattern), _) => &[pattern],
-        };
-        for pattern in patterns {
-            let parsed = DatePattern::compile(pattern).and_then(|pattern| pattern.parse(&text));
-            if let Ok(moment) = parsed {
-                return Ok(Some(Value::Date(Rc::new(moment), None, kind)));
-            }
+        let format = given.as_deref().or(run.date_format(kind));
+        match dates::parse(&text, kind, format, run.zone()) {
+            Ok(at) => Ok(Some(Value::Date(at, kind))),
+            Err(why) => self.error(why),
         }
-        self.error(format!("`{}` does not follow `{}`", &*text, patterns[0]))
+    }
+
+    /// `?iso("zone")`, `?iso_utc`, `?iso_local` and their variants: `iso_utc_ms_nz`.
+    pub(super) fn iso(&self, run: &mut Run<'m>, value: &Value<'m>) -> Res<Option<Value<'m>>> {
+        let Value::Date(at, kind) = value else { return self.expected("a date", value) };
+        let options = self.name.strip_prefix("iso").unwrap_or("");
+        let (utc, local) = (options.strip_prefix("_utc"), options.strip_prefix("_local"));
+        let zone = match (utc, local) {
+            (None, None) => self.text_argument(run, 0)?.to_string(),
+            _ => run.zone().to_owned(),
+        };
+        let iso = Iso { accuracy: Accuracy::Seconds, offset: None, utc: utc.is_some() };
+        let options = utc.or(local).unwrap_or(options);
+        let form = options.split('_').filter(|option| !option.is_empty()).try_fold(iso, Iso::with);
+        match form.map(|form| form.write(*at, *kind, &zone)) {
+            Some(Ok(text)) => self.made(run, text),
+            Some(Err(why)) => self.error(why),
+            None => self.error("there is no such form of ISO 8601"),
+        }
     }
 
     pub(super) fn node(&self, run: &mut Run<'m>, value: Value<'m>) -> Res<Option<Value<'m>>> {

@@ -2,9 +2,9 @@
 
 use super::{MAX_RANGE, Res, Run, shown};
 use crate::ast::{Arithmetic, Compare, Error, Expr, Place};
+use crate::dates;
 use crate::number::{Format, Number, Symbols};
 use crate::value::{DateKind, Hash, Text, Value, text_of_nodes};
-use expression::{DatePattern, Moment};
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -123,13 +123,7 @@ impl<'m> Run<'m> {
         };
         match (a, b) {
             (Value::Number(a), Value::Number(b)) => return Ok(a.compare(*b)),
-            (Value::Date(a, x, _), Value::Date(b, y, _)) => {
-                if let (Some(x), Some(y)) = (x, y) {
-                    return Ok(Some(x.cmp(y)));
-                }
-                let shown = |moment: &Moment| sortable(moment);
-                return Ok(Some(shown(a).cmp(&shown(b))));
-            }
+            (Value::Date(a, _), Value::Date(b, _)) => return Ok(Some(a.cmp(b))),
             (Value::Boolean(a), Value::Boolean(b)) if equality => return Ok(Some(a.cmp(b))),
             _ => {}
         }
@@ -185,7 +179,7 @@ impl<'m> Run<'m> {
                     expr.place,
                 ));
             }
-            Value::Date(moment, _, kind) => made(self.date_text(moment, *kind, None, expr.place)?),
+            Value::Date(at, kind) => made(self.date_text(*at, *kind, None, expr.place)?),
             Value::Nodes(document, nodes) => text_of_nodes(document, nodes)
                 .map_err(|why| Error::new(format!("`{}`: {why}", shown(expr)), expr.place))?
                 .into(),
@@ -221,30 +215,26 @@ impl<'m> Run<'m> {
         }
     }
 
-    pub fn date_text(
-        &self,
-        moment: &Moment,
-        kind: DateKind,
-        format: Option<&str>,
-        place: Place,
-    ) -> Res<String> {
-        let (at, default) = match kind {
-            DateKind::Date => (0, "MMM d, yyyy"),
-            DateKind::Time => (1, "h:mm:ss a"),
-            DateKind::DateTime => (2, "MMM d, yyyy h:mm:ss a"),
+    /// A date by a format, or by that of the settings.
+    pub fn date_text(&self, at: i64, kind: DateKind, format: Option<&str>, place: Place) -> Res<String> {
+        let format = format.or(self.date_format(kind)).unwrap_or("");
+        let written = dates::write(at, kind, format, self.zone());
+        written.map_err(|why| Error::new(format!("the date cannot be written by `{format}`: {why}"), place))
+    }
+
+    /// The setting `date_format`, `time_format` or `datetime_format`.
+    pub fn date_format(&self, kind: DateKind) -> Option<&str> {
+        let at = match kind {
+            DateKind::Date => 0,
+            DateKind::Time => 1,
+            DateKind::DateTime => 2,
         };
-        let pattern = format.or(self.date_formats[at].as_deref()).unwrap_or(default);
-        let pattern = match pattern {
-            "iso" | "xs" => match kind {
-                DateKind::Date => "yyyy-MM-dd",
-                DateKind::Time => "HH:mm:ssXXX",
-                DateKind::DateTime => "yyyy-MM-dd'T'HH:mm:ssXXX",
-            },
-            other => other,
-        };
-        let compiled = DatePattern::simple(pattern);
-        let written = compiled.and_then(|pattern| pattern.format(moment));
-        written.map_err(|why| Error::new(format!("the date cannot be written by `{pattern}`: {why}"), place))
+        self.date_formats[at].as_deref()
+    }
+
+    /// The setting `time_zone`; empty: that of the machine.
+    pub fn zone(&self) -> &str {
+        self.zone.as_deref().unwrap_or("")
     }
 
     pub(super) fn setting(&mut self, name: &str, value: &'m Expr) -> Res<()> {
@@ -268,8 +258,8 @@ impl<'m> Run<'m> {
             "time_format" => self.date_formats[1] = Some(text),
             "datetime_format" => self.date_formats[2] = Some(text),
             "locale" => self.locale = Some(text),
-            "time_zone"
-            | "sql_date_and_time_time_zone"
+            "time_zone" => self.zone = Some(text),
+            "sql_date_and_time_time_zone"
             | "url_escaping_charset"
             | "output_encoding"
             | "classic_compatible" => {}
@@ -298,11 +288,4 @@ pub(crate) fn number_format(text: &str) -> Option<Option<Format>> {
         }),
         pattern => Some(Format::parse(pattern)?),
     })
-}
-
-fn sortable(moment: &Moment) -> String {
-    ["yyyy-MM-dd'T'HH:mm:ss.SSS", "yyyy-MM-dd", "HH:mm:ss.SSS"]
-        .iter()
-        .find_map(|pattern| DatePattern::simple(pattern).ok()?.format(moment).ok())
-        .unwrap_or_default()
 }

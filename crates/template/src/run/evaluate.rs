@@ -4,7 +4,6 @@ use super::{MAX_RANGE, Res, Run};
 use crate::ast::{Error, Escape, Expr, ExprKind, Piece, Place, RangeEnd, Special};
 use crate::value::{DateKind, Hash, Range, Text, Value};
 use crate::{built_in, nodes};
-use expression::Moment;
 use std::rc::Rc;
 
 impl<'m> Run<'m> {
@@ -145,10 +144,7 @@ impl<'m> Run<'m> {
                     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
                     since.map_or(0, |since| since.as_millis() as i64)
                 });
-                match Moment::of(now) {
-                    Ok(moment) => Value::Date(Rc::new(moment), Some(now), DateKind::DateTime),
-                    Err(_) => return Ok(None),
-                }
+                Value::Date(now, DateKind::DateTime)
             }
             Special::Variables => {
                 let mut hash = Hash::default();

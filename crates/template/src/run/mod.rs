@@ -96,7 +96,8 @@ pub(crate) struct Run<'m> {
     lambdas: Vec<(&'m Arc<str>, Value<'m>)>,
     escape: Escape,
     pub number_format: Option<Format>,
-    /// The setting of that name; `en_US` by default.
+    /// The settings of these names; `en_US` and that of the machine by default.
+    pub zone: Option<String>,
     pub locale: Option<String>,
     boolean_format: Option<(String, String)>,
     date_formats: [Option<String>; 3],
@@ -126,6 +127,7 @@ pub(crate) fn run<'m>(
         escape: template.escape,
         number_format: None,
         locale: None,
+        zone: None,
         boolean_format: None,
         date_formats: [None, None, None],
         recovered: Vec::new(),
