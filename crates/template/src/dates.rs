@@ -137,22 +137,22 @@ pub(crate) fn parse(text: &str, kind: DateKind, format: Option<&str>, zone: &str
             &["yyyy-MM-dd'T'HH:mm:ss[.SSS][XXX]", "yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd'T'HH:mm"]
         }
     };
-    let style;
-    let patterns: Vec<&str> = match format.filter(|format| !format.is_empty()) {
-        Some(format) if Iso::of(format).is_some() => iso.to_vec(),
-        Some(format) => {
-            style = of_style(format, kind);
-            vec![style.as_deref().unwrap_or(format)]
+    let format = format.filter(|format| !format.is_empty());
+    if format.is_none_or(|format| Iso::of(format).is_some()) {
+        for pattern in iso {
+            if let Ok(moment) = DatePattern::compile(pattern).and_then(|pattern| pattern.parse(text)) {
+                return moment.milliseconds(zone);
+            }
         }
-        None => {
-            style = of_style("medium", kind);
-            iso.iter().copied().chain(style.as_deref()).collect()
-        }
-    };
-    for pattern in &patterns {
-        if let Ok(moment) = DatePattern::compile(pattern).and_then(|pattern| pattern.parse(text)) {
-            return moment.milliseconds(zone);
+        if let Some(format) = format {
+            return Err(format!("`{text}` does not follow `{format}`"));
         }
     }
-    Err(format!("`{text}` does not follow `{}`", patterns[0]))
+    let style = of_style(format.unwrap_or("medium"), kind);
+    let pattern = style.as_deref().or(format).unwrap_or("");
+    match DatePattern::simple(pattern).and_then(|pattern| pattern.parse(text)) {
+        Ok(moment) => moment.milliseconds(zone),
+        Err(_) if format.is_none() => Err(format!("`{text}` does not follow `{}`", iso[0])),
+        Err(_) => Err(format!("`{text}` does not follow `{pattern}`")),
+    }
 }
