@@ -498,6 +498,7 @@ fn classes_of_java() {
             "1970",
         ),
         ("java.net.URLEncoder.encode('a b&', 'UTF-8')", "a+b%26"),
+        ("try { java.net.URLEncoder.encode('a', 'none') } catch (e) { 'thrown' }", "thrown"),
         (
             "var f = new java.util.Formatter(); f.format('%02x', 10).format('-%s', 'b'); f.close(); f.toString()",
             "0a-b",

@@ -6,6 +6,7 @@ const URLEncoder = {
     const safe = escaped => escaped.replace(/%20/g, '+');
     const hex = byte => '%' + (byte & 255).toString(16).toUpperCase().padStart(2, '0');
     if (isUtf8(charset)) return safe(encodeURIComponent(String(text)).replace(/[!'()~]/g, c => hex(c.charCodeAt(0))));
+    bytesOf('', charset); // A charset that does not exist is an exception also where nothing is to be escaped.
     return String(text).replace(/[^A-Za-z0-9.*_ -]+/g, part => Array.from(bytesOf(part, charset), hex).join('')).replace(/ /g, '+');
   },
 };
