@@ -508,6 +508,14 @@ fn classes_of_java() {
         ("java.lang.Thread.sleep(1); java.lang.Math.max(1, 2)", "2"),
         ("typeof java.lang.System.currentTimeMillis()", "number"),
         ("Packages.org.apache.commons.codec.binary.Base64.encodeBase64String('ab'.getBytes())", "YWI="),
+        (
+            "'' + new Packages.org.apache.commons.codec.binary.Base64().encodeAsString('ab'.getBytes())",
+            "YWI=",
+        ),
+        (
+            "var Hex = Packages.org.apache.commons.codec.binary.Hex; Hex.encodeHexString(Hex.decodeHex('00FF'.toCharArray())) + Hex.encodeHex([10], false).length",
+            "00ff2",
+        ),
         ("'' + 'a,b'.split(',') + 'a.b'.replace('.', '$$') + 'aa'.replaceAll('a', 'b')", "a,ba$bbb"),
         (
             "'' + new java.lang.Integer(5) + new java.lang.Boolean('true') + JSON.stringify({a: new java.lang.Double('1.5')})",
