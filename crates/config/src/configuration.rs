@@ -291,8 +291,11 @@ impl Configuration {
             let name = sequence.name.as_ref().map(ToString::to_string).unwrap_or_default();
             self.sequences.replace(&name, sequence);
         }
-        let count = archive.files.len();
-        let message = format!("the archive `{}` is refused as a whole: {count} artifacts", archive.path);
+        let artifacts = match archive.files.len() {
+            1 => "1 artifact".to_owned(),
+            count => format!("{count} artifacts"),
+        };
+        let message = format!("the archive `{}` is refused as a whole: {artifacts}", archive.path);
         found.push(
             Diagnostic::error("faulty-archive", message)
                 .at(place, "one of its artifacts is faulty, and WSO2 takes all or nothing"),

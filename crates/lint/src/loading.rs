@@ -40,6 +40,7 @@ pub const LOADING: &[Loading] = &[
     rule("conflict", "two parts exclude each other"),
     rule("contradiction", "two attributes exclude each other"),
     rule("credentials-for-all", "a `CORSRequestHandler` allows credentials and all origins"),
+    rule("doubtful-script", "a script does something else than it seems to"),
     rule("duplicate-context", "two APIs have the same context and version"),
     rule("duplicate-element", "an element occurs twice, and only the first one counts"),
     rule(

@@ -42,6 +42,29 @@ fn proxy(target: &str) -> String {
 }
 
 #[test]
+fn variables_in_headers_of_a_connector_are_texts() {
+    let with = |headers: &str| {
+        let call = format!("<http.get configKey='C'><headers>{headers}</headers></http.get>");
+        found(&proxy(&format!("<inSequence>{call}<respond/></inSequence>")))
+    };
+    for text in [
+        r#"[["Authorization","Bearer $ctx:token"]]"#,
+        r#"[["X","${vars.x}"],["Y","$trp:Y"]]"#,
+        r#"[["X","$1 $url:q."]]"#,
+    ] {
+        assert!(with(text).contains(&"expression-as-text"), "{text}");
+    }
+    for text in [
+        r#"[["X","${xpath('$ctx:x')}"],["Price","$5"]]"#,
+        r#"{$ctx:headers}"#,
+        r#"[["X","$ctx: $other:x $"]]"#,
+        r#"[["X","${vars.x"]]"#,
+    ] {
+        assert!(!with(text).contains(&"expression-as-text"), "{text}");
+    }
+}
+
+#[test]
 fn sequences_that_run_others_twice_are_followed_once() {
     let in_and_out =
         proxy("<inSequence><sequence key='s0'/></inSequence><outSequence><sequence key='s0'/></outSequence>");

@@ -70,7 +70,15 @@ for a SOAP fault its code, if that is a number; the status is in `HTTP_SC`.",
                 Attribute::optional("key", Values::Text, "the property that holds it"),
             ],
         ),
-        Inside::new("enableSec?", "WS-Security: not executable here", &[]),
+        Inside::new(
+            "enableSec?",
+            "WS-Security: not executable here",
+            &[
+                Attribute::optional("policy", Values::Text, "of both directions"),
+                Attribute::optional("outboundPolicy", Values::Text, "of the request"),
+                Attribute::optional("inboundPolicy", Values::Text, "of the answer"),
+            ],
+        ),
     ],
     needs: &[(Need::Whole, "always")],
     refused: &[

@@ -251,7 +251,7 @@ fn inline(
         })
 }
 
-/// Names the classes of Java and what of E4X is not here: where they are written, or else at `element` with the name of their text.
+/// Names the classes of Java and what of E4X is not here, and what is doubtful: where they are written, or else at `element` with the name of their text.
 fn warn_of_missing<'n>(
     script: &Script,
     span_of: impl Fn(script::Place) -> Option<Span>,
@@ -271,6 +271,11 @@ fn warn_of_missing<'n>(
         compiler.diagnostics.push(
             Diagnostic::warning("bad-script", refused.message.clone()).at(span, label).help(refused.help),
         );
+    }
+    for doubt in script.doubts() {
+        let span = doubt.place.and_then(&span_of).unwrap_or(element);
+        let found = Diagnostic::warning("doubtful-script", doubt.message.clone());
+        compiler.diagnostics.push(found.at(span, "it runs all the same").help(doubt.help));
     }
     for &(place, ref class) in script.missing_classes() {
         let (span, label) = written(place);

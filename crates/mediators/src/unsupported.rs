@@ -10,19 +10,16 @@ pub(crate) const UNSUPPORTED: &[(&str, &str)] = &[
     ("spring", "Spring beans cannot run here: write the logic as a service of its own"),
     ("bean", "Java beans cannot run here: write the logic as a service of its own"),
     ("ejb", "Enterprise beans cannot be called from here: put a service in front of them"),
-    ("xquery", "XQuery is not executable here: write it as XSLT"),
+    ("xquery", "write the query as XSLT"),
     ("smooks", "Smooks is a Java library: write the transformation as XSLT"),
     (
         "rule",
         "the rules engine is a Java library: write the rules as filter and switch, or as a service of its own",
     ),
     ("entitlementService", "it asks a WSO2 identity server: ask its decision point with `call`"),
-    (
-        "kerberosService",
-        "Kerberos is not executable here: put a proxy that speaks it in front of the backend",
-    ),
+    ("kerberosService", "put a proxy that speaks Kerberos in front of the backend"),
     ("opa", "ask the policy agent with `call` and decide with `filter`"),
-    ("RMSequence", "WS-ReliableMessaging is not executable here: use a message store"),
+    ("RMSequence", "keep messages that must not be lost in a message store"),
 ];
 
 #[cfg(test)]

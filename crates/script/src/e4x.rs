@@ -166,6 +166,8 @@ pub(crate) fn reads(text: &str) -> Reads {
         "setPayloadJSON" | "setJsonText" => Reads::Replaces,
         "getPayloadXML" | "setPayloadXML" | "getPayloadJSON" | "getJsonText" | "getPayloadText"
         | "getEnvelope" | "getEnvelopeXML" | "setEnvelope" | "addHeader" => Reads::Payload,
+        // What is in a text may read it.
+        "eval" | "Function" => Reads::Payload,
         _ => Reads::Headers,
     };
     tokens(text).iter().map(of).max().unwrap_or(Reads::Headers)
@@ -175,15 +177,48 @@ pub(crate) fn reads(text: &str) -> Reads {
 /// language that it names goes on for longer than its input is long.
 pub(crate) fn is_brief(text: &str) -> bool {
     const LONG: &[&str] = &[
-        "for", "while", "do", "class", "yield", "await", "async", "eval", "Function", "RegExp", "Array",
-        "Promise", "repeat", "fill", "padStart", "padEnd", "sort", "match", "matchAll", "search", "call",
-        "apply", "from", "callee",
+        "for",
+        "while",
+        "do",
+        "class",
+        "yield",
+        "await",
+        "async",
+        "eval",
+        "Function",
+        "RegExp",
+        "Array",
+        "Promise",
+        "repeat",
+        "fill",
+        "padStart",
+        "padEnd",
+        "sort",
+        "match",
+        "matchAll",
+        "search",
+        "call",
+        "apply",
+        "from",
+        "callee",
+        "BigInt",
+        "BigInteger",
+        "BigDecimal",
+        "DecimalFormat",
+        "Pattern",
+        "matches",
+        "replaceAll",
+        "replaceFirst",
+        "getXpathResult",
+        "AXIOMXPath",
     ];
     let tokens = tokens(text);
     let word = |at: usize| tokens.get(at).map_or("", |token| &text[token.at.clone()]);
     let functions: Vec<&str> = (1..tokens.len()).filter(|&at| word(at - 1) == "function").map(word).collect();
     (0..tokens.len()).all(|at| match (tokens[at].kind, word(at)) {
         (TokenKind::Word, _) if at > 0 && word(at - 1) == "function" => true,
+        // The methods of a text of Java take regular expressions.
+        (TokenKind::Word, "String") if at > 1 && word(at - 2) == "lang" => false,
         (TokenKind::Word, name) => !LONG.contains(&name) && !functions.contains(&name),
         // A function without a name, or a filter, which looks at each item.
         (TokenKind::Mark, "(") if at > 0 && matches!(word(at - 1), "function" | ".") => false,
@@ -204,9 +239,14 @@ pub(crate) fn is_brief(text: &str) -> bool {
                 && (matches!(head, "if" | "switch" | "catch" | "with") || open > 1 && before == "function")
         }
         (TokenKind::Mark, mark) => mark != "=>",
-        // A regular expression, or a template with code in it.
+        // A regular expression, a template with code in it, a BigInt, or the name of a class.
         (TokenKind::Literal, literal) => {
-            !(literal.starts_with('/') || literal.starts_with('`') && literal.contains("${"))
+            let is_big = literal.ends_with('n') && literal.starts_with(|c: char| c.is_ascii_digit());
+            let is_class = literal.trim_matches(['"', '\'', '`']).starts_with("java.");
+            !(literal.starts_with('/')
+                || literal.starts_with('`') && literal.contains("${")
+                || is_big
+                || is_class)
         }
         (TokenKind::Markup, markup) => !markup.contains('{'),
     })
@@ -739,6 +779,14 @@ mod tests {
             ("function mediate(mc) { arguments.callee(mc); arguments.callee(mc) }", false),
             ("if (f(a, (b))) { c() } switch (d) { case 1: { e() } } try { g() } catch (h) { i() }", true),
             ("var o = {a: 1, b: {c: (2)}}", true),
+            ("new java.math.BigInteger(x).modPow(y, z)", false),
+            ("java.util.regex.Pattern.compile(p)", false),
+            ("new java.lang.String(x).split(y)", false),
+            ("Java.type('java.math.BigInteger').ONE.pow(x)", false),
+            ("x.matches(y)", false),
+            ("3n ** 4n", false),
+            ("mc.getXpathResult('//a')", false),
+            ("java.lang.System.currentTimeMillis(); java.util.UUID.randomUUID()", true),
         ] {
             assert_eq!(is_brief(text), brief, "{text}");
         }

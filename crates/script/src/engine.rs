@@ -15,7 +15,6 @@ use rquickjs::{
 };
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 const PRELUDE: &str = include_str!("prelude.js");
@@ -35,6 +34,8 @@ const JAVA_LATE: &str = concat!(
     include_str!("java/time.js"),
     include_str!("java/clock.js"),
     include_str!("java/pattern.js"),
+    include_str!("java/axiom.js"),
+    include_str!("java/commons.js"),
     include_str!("java/late.js"),
     "})"
 );
@@ -67,6 +68,14 @@ thread_local! {
     static ENGINE: RefCell<Option<Engine>> = const { RefCell::new(None) };
     /// How long the script that runs has slept; `None`: it must not.
     static SLEPT: Cell<Option<Duration>> = const { Cell::new(None) };
+    /// When the script that runs has to end.
+    static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Counts work that the engine cannot see: an operation on large numbers is one step for it. An error ends the script.
+pub(crate) fn work(units: f64) -> Result<(), String> {
+    let spent = meter::spend(units.clamp(0.0, 1e15) as u64);
+    if spent.is_err() || is_over() { Err("interrupted".to_owned()) } else { Ok(()) }
 }
 
 /// `Thread.sleep`: the thread sleeps, so that scripts which do run on threads of their own.
@@ -97,16 +106,15 @@ pub(crate) fn sleep(milliseconds: f64) -> Result<(), String> {
 }
 
 /// Whether the time is over, without that which was slept.
-fn is_over(deadline: Option<Instant>) -> bool {
+fn is_over() -> bool {
     let slept = SLEPT.get().unwrap_or_default();
-    let deadline = deadline.and_then(|deadline| deadline.checked_add(slept));
+    let deadline = DEADLINE.get().and_then(|deadline| deadline.checked_add(slept));
     deadline.is_some_and(|deadline| Instant::now() > deadline)
 }
 
 /// The fields are dropped in this order: what lives in the runtime before it.
 struct Engine {
     shared: Option<World>,
-    deadline: Rc<Cell<Option<Instant>>>,
     runtime: Runtime,
 }
 
@@ -197,18 +205,16 @@ fn sloppy() -> EvalOptions {
 impl Engine {
     fn new() -> rquickjs::Result<Engine> {
         let runtime = Runtime::new()?;
-        let deadline = Rc::new(Cell::new(None));
-        let deadline_of_handler = Rc::clone(&deadline);
-        let over = move || is_over(deadline_of_handler.get()) || meter::spend(LOOK).is_err();
+        let over = || is_over() || meter::spend(LOOK).is_err();
         runtime.set_interrupt_handler(Some(Box::new(over)));
-        Ok(Engine { shared: None, deadline, runtime })
+        Ok(Engine { shared: None, runtime })
     }
 
     fn set(&self, limits: &Limits) {
         self.runtime.set_memory_limit(limits.memory);
         self.runtime.set_max_stack_size(limits.stack);
         SLEPT.set(None);
-        self.deadline.set(Instant::now().checked_add(limits.time));
+        DEADLINE.set(Instant::now().checked_add(limits.time));
     }
 
     /// A new global object. Making it is neither the script's time, nor its memory, nor its work.
@@ -230,17 +236,16 @@ impl Engine {
         let world = world.ok_or_else(|| Failure::new("the script has no global object"))?;
         let mut result = world.run(script, arguments);
         // What it has put off belongs to its time too, and to no other message.
-        let is_late = || is_over(self.deadline.get());
         while self.runtime.is_job_pending() {
             // An exception in a job that no code waits for is dropped.
             let _ = self.runtime.execute_pending_job();
-            if is_late() || meter::check().is_err() {
+            if is_over() || meter::check().is_err() {
                 result = Err(Failure::limit("interrupted".to_owned()));
                 break;
             }
         }
-        let late = is_over(self.deadline.get());
-        self.deadline.set(None);
+        let late = is_over();
+        DEADLINE.set(None);
         if world.is_untidy() && script.shared {
             self.shared = None;
         }

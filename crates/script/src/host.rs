@@ -4,7 +4,7 @@
 //! While a script runs, its message and trees lie in a slot of the thread; the functions find them there, so that they
 //! are made once per engine and not once per message.
 
-use crate::trees::{Insertion, List, Trees};
+use crate::trees::{Insertion, List, Selected, Trees};
 use message::regex::{Pattern, Search};
 use message::{Value, XmlValue};
 use rquickjs::function::Opt;
@@ -428,6 +428,9 @@ pub(crate) fn functions<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     function!("sleep", |ctx: Ctx<'js>, milliseconds: f64| {
         crate::engine::sleep(milliseconds).map_err(|why| Exception::throw_message(&ctx, &why))
     });
+    function!("work", |ctx: Ctx<'js>, units: f64| {
+        crate::engine::work(units).map_err(|why| Exception::throw_message(&ctx, &why))
+    });
     function!("log", |ctx: Ctx<'js>, level: String, text: String| with(&ctx, |host, _| {
         host.log(&level, &text);
         Ok(())
@@ -461,6 +464,15 @@ pub(crate) fn functions<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     }));
     function!("xmlBeside", |ctx: Ctx<'js>, list: List, before: bool, number: i32, text: String| {
         with(&ctx, |_, trees| trees.beside(list, before, given(number, &text)))
+    });
+    function!("xpath", |ctx: Ctx<'js>, list: List, how: String, source: String, names: Vec<String>| {
+        match with(&ctx, |_, trees| trees.xpath(list, &how, &source, &names))? {
+            Selected::Nothing => Ok(Js::new_null(ctx.clone())),
+            Selected::Nodes(list) => pair(&ctx, Some(list)),
+            Selected::Text(text) => text.into_js(&ctx),
+            Selected::Number(number) => number.into_js(&ctx),
+            Selected::Boolean(is) => is.into_js(&ctx),
+        }
     });
     function!("xmlRename", |ctx: Ctx<'js>, list: List, local: String| with(&ctx, |_, trees| trees.rename(list, &local)));
     Ok(object)

@@ -5,6 +5,7 @@
 //! * [`run`] runs it on a message, which the bus shows as a [`Host`].
 //! * Nothing that a script does is seen by the next message: see `engine`.
 
+mod doubts;
 mod e4x;
 mod engine;
 mod host;
@@ -118,6 +119,8 @@ pub struct Script {
     missing: Vec<(Place, String)>,
     /// What of E4X cannot be had, with its place.
     refused: Vec<Failure>,
+    /// What it says that was hardly meant, with its place.
+    doubts: Vec<Failure>,
     /// The line of `code` where each text begins; `None` for the one that is evaluated.
     starts: Vec<Option<usize>>,
 }
@@ -147,6 +150,7 @@ impl Script {
         let mut translated = Vec::with_capacity(texts.len());
         let (mut shared, mut reads, mut brief) = (true, Reads::Headers, true);
         let (mut sleeps, mut missing, mut refusals) = (false, Vec::new(), Vec::new());
+        let mut doubts = Vec::new();
         for (source, text) in texts.iter().enumerate() {
             let failure = |refused: e4x::Refused| Failure {
                 place: Some(place_at(text, refused.at, source)),
@@ -163,6 +167,12 @@ impl Script {
             let classes = e4x::missing_classes(text).into_iter();
             missing.extend(classes.map(|(at, name)| (place_at(text, at, source), name)));
             refusals.extend(refused.into_iter().map(failure));
+            let inline = function.is_none() && source + 1 == texts.len();
+            doubts.extend(doubts::doubts(text, inline).into_iter().map(|doubt| Failure {
+                place: Some(place_at(text, doubt.at, source)),
+                help: doubt.help,
+                ..Failure::new(doubt.message)
+            }));
             translated.push(code);
         }
         if let Some(name) = function
@@ -198,7 +208,20 @@ impl Script {
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let function = function.map(str::to_owned);
         let refused = refusals;
-        Ok(Script { id, code, evaluated, function, shared, reads, brief, sleeps, missing, refused, starts })
+        Ok(Script {
+            id,
+            code,
+            evaluated,
+            function,
+            shared,
+            reads,
+            brief,
+            sleeps,
+            missing,
+            refused,
+            doubts,
+            starts,
+        })
     }
 
     /// Whether it may sleep (`Thread.sleep`), which holds its thread.
@@ -214,6 +237,11 @@ impl Script {
     /// What of E4X cannot be had, each with its place: it throws when it runs.
     pub fn refused(&self) -> &[Failure] {
         &self.refused
+    }
+
+    /// What it says that its author hardly meant, each with its place: it runs.
+    pub fn doubts(&self) -> &[Failure] {
+        &self.doubts
     }
 
     /// What it reads of the message.

@@ -293,9 +293,12 @@
   // What the classes of Java that are about XML are made of.
   native.QName = QName;
   native.axiom = text => axiom(native.xmlParse(text));
+  native.listOf = asList;
+  native.itemsOf = ([, list]) => items(list).map(item => (native.xmlFact(listOf(item), 'kind') === 'element' ? axiom(listOf(item)) : item));
 
   // The message.
 
+  const { Packages } = globalThis;
   const back = value => {
     if (!Array.isArray(value)) return value;
     return value[0] === 'xml' ? xml(value[1]) : element(parse(value[1]));
@@ -392,6 +395,7 @@
     getServiceLog: () => log,
     getLog: () => log,
     parseXml: text => axiom(native.xmlParse(String(text))),
+    getXpathResult: source => new Packages.org.apache.axiom.om.xpath.AXIOMXPath(source),
     getTracingState: () => 2,
     setTracingState: () => undefined,
     getFaultStack: () => [],
@@ -415,7 +419,7 @@
   const message = new Proxy(mc, {
     get(target, key) {
       if (typeof key === 'symbol' || key in target) return target[key];
-      if (/^(get(Sequence|Endpoint|SequenceTemplate|MainSequence|FaultSequence|Configuration|Environment)|pushFaultHandler|getXpathResult|getParsedOMElement)$/.test(key)) {
+      if (/^(get(Sequence|Endpoint|SequenceTemplate|MainSequence|FaultSequence|Configuration|Environment)|pushFaultHandler|getParsedOMElement)$/.test(key)) {
         throw new TypeError('`mc.' + key + '` is not available here');
       }
       throw new TypeError('`mc.' + key + '` does not exist here');

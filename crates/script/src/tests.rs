@@ -498,6 +498,7 @@ fn classes_of_java() {
             "1970",
         ),
         ("java.net.URLEncoder.encode('a b&', 'UTF-8')", "a+b%26"),
+        ("try { java.net.URLEncoder.encode('a', 'none') } catch (e) { 'thrown' }", "thrown"),
         (
             "var f = new java.util.Formatter(); f.format('%02x', 10).format('-%s', 'b'); f.close(); f.toString()",
             "0a-b",
@@ -507,6 +508,14 @@ fn classes_of_java() {
         ("java.lang.Thread.sleep(1); java.lang.Math.max(1, 2)", "2"),
         ("typeof java.lang.System.currentTimeMillis()", "number"),
         ("Packages.org.apache.commons.codec.binary.Base64.encodeBase64String('ab'.getBytes())", "YWI="),
+        (
+            "'' + new Packages.org.apache.commons.codec.binary.Base64().encodeAsString('ab'.getBytes())",
+            "YWI=",
+        ),
+        (
+            "var Hex = Packages.org.apache.commons.codec.binary.Hex; Hex.encodeHexString(Hex.decodeHex('00FF'.toCharArray())) + Hex.encodeHex([10], false).length",
+            "00ff2",
+        ),
         ("'' + 'a,b'.split(',') + 'a.b'.replace('.', '$$') + 'aa'.replaceAll('a', 'b')", "a,ba$bbb"),
         (
             "'' + new java.lang.Integer(5) + new java.lang.Boolean('true') + JSON.stringify({a: new java.lang.Double('1.5')})",
@@ -536,6 +545,37 @@ fn classes_of_java() {
             "{u}lk",
         ),
         ("java.util.concurrent.TimeUnit.SECONDS.toMillis(2)", "2000"),
+        (
+            "var x = new Packages.org.apache.axiom.om.xpath.AXIOMXPath('//p:b[. > 1]'); x.addNamespace('p', 'u'); var e = XML('<a xmlns=\"u\"><b>1</b><b>2</b></a>'); x.selectNodes(e).size() + x.selectSingleNode(e).getText() + x.booleanValueOf(e) + x.numberValueOf(e) + x",
+            "12true2//p:b[. > 1]",
+        ),
+        ("mc.getXpathResult('//none').selectSingleNode(XML('<a/>'))", "null"),
+        ("mc.getXpathResult('count(//b)').stringValueOf(XML('<a><b/><b/></a>'))", "2"),
+        ("mc.getXpathResult('//b[')", "XPath"),
+        ("mc.getXpathResult('//q:b').selectNodes(XML('<a/>'))", "`q` is not declared"),
+        (
+            "var f = Packages.org.apache.axiom.om.OMAbstractFactory.getOMFactory(); var n = f.createOMNamespace('u', 'p'); var e = f.createOMElement('a', n); var c = f.createOMElement(new javax.xml.namespace.QName('b')); c.setText('1'); e.addChild(c); e.addAttribute('k', 'v', null); e.addChild(f.createOMText('t')); '' + e",
+            "<p:a xmlns:p=\\\"u\\\" k=\\\"v\\\"><b>1</b>t</p:a>",
+        ),
+        (
+            "var S = Packages.org.apache.commons.lang3.StringUtils; S.isBlank(null) + S.leftPad('7', 3, '0') + S.substringBetween('a[b]c', '[', ']') + S.join(['a', 'b'], '-') + S.defaultString(null) + S.capitalize('ab') + S.countMatches('abab', 'a')",
+            "true007ba-bAb2",
+        ),
+        ("Packages.org.apache.commons.lang.StringEscapeUtils.escapeXml('<\"&>')", "&lt;&quot;&amp;&gt;"),
+        (
+            "var u = new java.net.URI('http://u@h:81/p%20q?a=b%26#f'); u.getHost() + u.getPort() + u.getPath() + u.getRawQuery() + u.getFragment() + u.getScheme() + u",
+            "h81/p qa=b%26fhttphttp://u@h:81/p%20q?a=b%26#f",
+        ),
+        ("new java.net.URI('http://a b')", "URISyntaxException"),
+        (
+            "var o = java.util.Optional; o.ofNullable(null).orElse('e') + o.of(1).map(function (x) { return x + 1; }).get() + o.empty().isPresent()",
+            "e2false",
+        ),
+        ("java.util.Optional.empty().get()", "NoSuchElementException"),
+        (
+            "var m = java.util.regex.Pattern.compile('^a').matcher('bab'); m.region(1, 3); m.find() + '' + m.start() + m.regionStart() + m.regionEnd() + m.find()",
+            "true113false",
+        ),
         ("new java.util.ArrayList().nonsense()", "`java.util.ArrayList.nonsense` is not available here"),
         (
             "java.math.BigDecimal.prototype.leak = 1; java.lang.String.leak = 1; typeof new java.math.BigDecimal('1').toString.leak",
@@ -751,4 +791,29 @@ fn what_cannot_be_had_throws_where_it_stands() {
             Some(fault) => assert!(ended.unwrap_err().message.contains(fault)),
         }
     }
+}
+
+#[test]
+fn large_numbers_do_not_outrun_the_limits() {
+    let begun = std::time::Instant::now();
+    for (text, expected) in [
+        (
+            "var n = '9'.repeat(50000), I = java.math.BigInteger; new I('2').modPow(new I(n), new I(n)); mc.setProperty('r', 1);",
+            "the script ran longer than",
+        ),
+        ("new java.math.BigInteger('9'.repeat(100000)).pow(100000);", "more than 1048576 bits"),
+        ("new java.math.BigDecimal('9').pow(1000000);", "more than 1048576 bits"),
+        (
+            "mc.setProperty('r', '' + new java.math.BigInteger('2').pow(70) + new java.math.BigInteger('-1').pow(9999999));",
+            "1180591620717411303424-1",
+        ),
+        (
+            "mc.setProperty('r', '' + new java.math.BigInteger('3').modPow(new java.math.BigInteger('200'), new java.math.BigInteger('13')));",
+            "9",
+        ),
+    ] {
+        let found = result(text);
+        assert!(found.contains(expected), "{text}: {found}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }

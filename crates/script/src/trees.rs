@@ -28,6 +28,15 @@ struct Nodes {
     origin: Option<(Item, String)>,
 }
 
+/// What an XPath expression gives.
+pub(crate) enum Selected {
+    Nothing,
+    Nodes(List),
+    Text(String),
+    Number(f64),
+    Boolean(bool),
+}
+
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Trees {
@@ -247,6 +256,51 @@ impl Trees {
             }
         }
         self.add(Nodes { items: found, origin: None })
+    }
+
+    /// What an XPath 1.0 expression gives at the first node of a list: `nodes`, `string`, `number` or `boolean`, or what it is by itself
+    /// (`value`). `syntax` only reads it. The names are prefixes, each with its namespace behind it.
+    pub(crate) fn xpath(
+        &mut self,
+        list: List,
+        how: &str,
+        source: &str,
+        names: &[String],
+    ) -> Result<Selected, String> {
+        let wrong = |error: xpath::XPathError| {
+            let shown: String = source.chars().take(80).collect();
+            format!("XPath `{shown}`: {error}")
+        };
+        if how == "syntax" {
+            xpath::parse(source, xpath::Version::V1).map_err(wrong)?;
+            return Ok(Selected::Nothing);
+        }
+        let namespaces: Vec<(String, String)> =
+            names.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
+        let options = xpath::CompileOptions { namespaces: &namespaces, ..xpath::CompileOptions::default() };
+        let expression = xpath::Expression::compile(source, &options).map_err(wrong)?;
+        let item = *self.items(list).first().ok_or("there is no XML to select from")?;
+        let context = xpath::Context::at(self.document(item), xpath::Node::new(item.node));
+        let is_nodes = expression.returns() == xpath::Type::NodeSet;
+        Ok(match how {
+            "string" => Selected::Text(expression.evaluate_string(&context).map_err(wrong)?.into_owned()),
+            "number" => Selected::Number(expression.evaluate_number(&context).map_err(wrong)?),
+            "boolean" => Selected::Boolean(expression.evaluate_boolean(&context).map_err(wrong)?),
+            _ if how == "nodes" || is_nodes => {
+                let nodes = expression.evaluate_nodes(&context).map_err(wrong)?;
+                let items = nodes
+                    .into_iter()
+                    .filter(|node| !node.is_namespace())
+                    .map(|node| Item { node: node.id, ..item })
+                    .collect();
+                Selected::Nodes(self.add(Nodes { items, origin: None })?)
+            }
+            _ => match expression.evaluate(&context).map_err(wrong)? {
+                xpath::Value::Boolean(is) => Selected::Boolean(is),
+                xpath::Value::Number(number) => Selected::Number(number),
+                _ => Selected::Text(expression.evaluate_string(&context).map_err(wrong)?.into_owned()),
+            },
+        })
     }
 
     /// The items of two lists.

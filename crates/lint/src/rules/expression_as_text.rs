@@ -10,7 +10,8 @@ pub const RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: "A value looks like an expression, and is used as the text that it is.",
     reason: "The value of `value=\"$ctx:id\"` is the text `$ctx:id`, not the property `id`. Reported are attributes `value`, and parameters of connectors, \
-that are as a whole `$ctx:…`, `$axis2:…`, `$trp:…`, `$url:…`, `$func:…`, `get-property(…)` or `json-eval(…)`.
+that are as a whole `$ctx:…`, `$axis2:…`, `$trp:…`, `$url:…`, `$func:…`, `get-property(…)` or `json-eval(…)`; and these variables anywhere in a list of `headers` \
+of a connector (`[[\"Authorization\", \"Bearer $ctx:token\"]]`), where only `${…}` is evaluated.
 
 An attribute `expression` is evaluated. So is what stands in braces in a `with-param` or in a parameter of a connector: `{$ctx:id}`.",
     example: r#"<sequence name="Ask">
@@ -97,6 +98,14 @@ fn attribute(element: &Element, value: &Attribute) -> Option<Finding> {
 fn parameter(child: &Element) -> Option<Finding> {
     let text = child.text();
     let text = text.trim();
+    if child.is("headers") && text.starts_with('[') {
+        let variable = variable_in(text)?;
+        let finding = finding(&variable, child.start_tag());
+        return Some(match variable.strip_prefix("$ctx:") {
+            Some(name) => finding.help(format!("write `${{properties.synapse.{name}}}`")),
+            None => finding.help("only `${…}` is evaluated in it"),
+        });
+    }
     is_expression(text)
         .then(|| finding(text, child.start_tag()).help(format!("in braces it is evaluated: `{{{text}}}`")))
 }
@@ -105,9 +114,31 @@ fn finding(text: &str, span: Span) -> Finding {
     Finding::new(format!("`{text}` is a text here, and not evaluated"), span, "used as it is written")
 }
 
+/// The first `$ctx:name` or the like of a text, outside of `${…}`.
+fn variable_in(text: &str) -> Option<String> {
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        rest = &rest[at..];
+        if rest.starts_with("${") {
+            rest = rest.split_once('}')?.1;
+            continue;
+        }
+        let end = rest[1..].find(|c: char| !of_name(c) && c != ':').map_or(rest.len(), |end| end + 1);
+        let variable = rest[..end].trim_end_matches([':', '.']);
+        if is_expression(variable) {
+            return Some(variable.to_owned());
+        }
+        rest = &rest[1..];
+    }
+    None
+}
+
+fn of_name(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
+}
+
 /// Whether a text is, as a whole, what nobody writes as a text.
 fn is_expression(text: &str) -> bool {
-    let of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     if let Some((prefix, name)) = text.strip_prefix('$').and_then(|rest| rest.split_once(':')) {
         return ["ctx", "axis2", "trp", "url", "func"].contains(&prefix)
             && !name.is_empty()

@@ -135,6 +135,7 @@ fn a_script_reads_no_more_than_it_names() {
         ("mc.setPayloadJSON({});", Need::Replaces),
         ("mc.setPayloadXML(<a/>);", Need::Whole),
         ("mc.getPayloadJSON();", Need::Whole),
+        ("eval(mc.getProperty('code'));", Need::Whole),
     ] {
         assert_eq!(inline(script).needs(), [need], "{script}");
     }
@@ -193,6 +194,8 @@ fn what_cannot_run_is_said_when_it_loads() {
         ("<script language='js'>var a = ;</script>", "SyntaxError"),
         ("<script language='js'>return false;</script>", "return"),
         ("<script language='js'>importClass(Packages.a.B);</script>", "Java class `a.B` is not available"),
+        ("<script language='js'>function mediate(mc) { }</script>", "nothing calls the function `mediate`"),
+        (r#"<script language='js'>mc.getProperty('a').split("\\.")</script>"#, "looks for a backslash"),
         ("<script language='js' function='f'>1</script>", "`function` has no meaning here"),
         ("<script language='js' key='none'/>", "there is no script `none`"),
         ("<script language='js'><include key='none'/>1</script>", "there is no script `none`"),

@@ -28,7 +28,7 @@ const guard = (object, name) => {
 /** The classes of texts, formats, times and large numbers, which are evaluated when one of them is first used. */
 let lateClasses;
 const late = () => {
-  if (lateClasses === undefined) lateClasses = native.javaLate()(native, { call, bytesOf, textOf, hash, nothing, fail, typeName, javaText, KEY, JavaDate, StringBuilder, Locale, TimeZone, Double });
+  if (lateClasses === undefined) lateClasses = native.javaLate()(native, { call, bytesOf, textOf, hash, nothing, fail, typeName, javaText, KEY, JavaDate, StringBuilder, Locale, TimeZone, Double, ArrayList });
   return lateClasses;
 };
 const typeName = value => {
@@ -263,7 +263,7 @@ Object.assign(JavaMath, {
 const EXCEPTIONS = [
   ['', 'java.lang.Throwable'],
   ['Throwable', 'java.lang.Exception'],
-  ['Exception', 'java.lang.RuntimeException', 'java.lang.InterruptedException', 'java.text.ParseException', 'java.io.IOException', 'java.security.NoSuchAlgorithmException'],
+  ['Exception', 'java.lang.RuntimeException', 'java.lang.InterruptedException', 'java.text.ParseException', 'java.io.IOException', 'java.net.URISyntaxException', 'java.security.NoSuchAlgorithmException'],
   ['IOException', 'java.io.UnsupportedEncodingException'],
   [
     'RuntimeException', 'java.lang.IllegalArgumentException', 'java.lang.IllegalStateException', 'java.lang.UnsupportedOperationException', 'java.lang.NullPointerException',

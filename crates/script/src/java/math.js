@@ -1,8 +1,15 @@
 // java.math: whole numbers of any size, and decimals as one of these and a scale, as in Java.
 
-const { call, bytesOf, textOf, hash, nothing, fail, typeName, javaText, KEY, JavaDate, StringBuilder, Locale, TimeZone, Double } = shared;
+const { call, bytesOf, textOf, hash, nothing, fail, typeName, javaText, KEY, JavaDate, StringBuilder, Locale, TimeZone, Double, ArrayList } = shared;
 
 const integerOf = value => (value instanceof BigInteger ? value.value : value instanceof Number || typeof value === 'number' ? BigInt(Math.trunc(Number(value))) : fail('IllegalArgumentException', 'no BigInteger: ' + typeName(value)));
+/** How many bits it has, a few more at most. */
+const bitLengthOf = value => value.toString(16).length * 4;
+const MOST_BITS = 2 ** 20;
+const raised = (value, power) => {
+  if ((value > 1n || value < -1n) && bitLengthOf(value) * Number(power) > MOST_BITS) fail('ArithmeticException', 'more than ' + MOST_BITS + ' bits are not available here');
+  return value ** BigInt(power);
+};
 const isBytes = value => value instanceof Int8Array || Array.isArray(value);
 // Of bytes, the first one the most significant.
 const magnitudeOf = bytes => BigInt('0x0' + Array.from(bytesOf(bytes), byte => (byte & 255).toString(16).padStart(2, '0')).join(''));
@@ -54,13 +61,15 @@ class BigInteger {
     if (size <= 0n) fail('ArithmeticException', 'BigInteger: modulus not positive');
     if (integerOf(power) < 0n) nothing('java.math.BigInteger.modPow of a negative power');
     let [base, result] = [((this.value % size) + size) % size, 1n % size];
+    const units = (bitLengthOf(size) / 64) ** 2 / 8;
     for (let left = integerOf(power); left > 0n; left >>= 1n) {
+      native.work(units);
       if (left & 1n) result = (result * base) % size;
       base = (base * base) % size;
     }
     return new BigInteger(result);
   }
-  pow(power) { return power < 0 ? fail('ArithmeticException', 'Negative exponent') : new BigInteger(this.value ** BigInt(power)); }
+  pow(power) { return power < 0 ? fail('ArithmeticException', 'Negative exponent') : new BigInteger(raised(this.value, power)); }
   gcd(other) {
     let [a, b] = [this.abs().value, integerOf(other)];
     while (b !== 0n) [a, b] = [b, a % b];
@@ -204,7 +213,7 @@ class BigDecimal {
     return whole.setScale(Math.max(this.places - other.places, 0));
   }
   remainder(other) { return this.subtract(this.divide(other, 0, RoundingMode.DOWN).multiply(other)); }
-  pow(power) { return power >= 0 ? scaled(this.unscaled ** BigInt(power), this.places * power) : fail('ArithmeticException', 'Invalid operation'); }
+  pow(power) { return power >= 0 ? scaled(raised(this.unscaled, power), this.places * power) : fail('ArithmeticException', 'Invalid operation'); }
   setScale(scale, mode = RoundingMode.UNNECESSARY) {
     if (scale >= this.places) return scaled(this.unscaled * ten(scale - this.places), scale);
     return scaled(quotient(this.unscaled, ten(this.places - scale), modeOf(mode)), scale);

@@ -6,6 +6,7 @@ const URLEncoder = {
     const safe = escaped => escaped.replace(/%20/g, '+');
     const hex = byte => '%' + (byte & 255).toString(16).toUpperCase().padStart(2, '0');
     if (isUtf8(charset)) return safe(encodeURIComponent(String(text)).replace(/[!'()~]/g, c => hex(c.charCodeAt(0))));
+    bytesOf('', charset); // A charset that does not exist is an exception also where nothing is to be escaped.
     return String(text).replace(/[^A-Za-z0-9.*_ -]+/g, part => Array.from(bytesOf(part, charset), hex).join('')).replace(/ /g, '+');
   },
 };
@@ -65,10 +66,27 @@ const DatatypeConverter = {
   },
 };
 // Of the library that servers for Java have most.
-const CodecBase64 = {
-  encodeBase64: bytes => bytesOf(toBase64(bytesOf(bytes))), encodeBase64String: bytes => toBase64(bytesOf(bytes)),
-  encodeBase64URLSafeString: bytes => Base64.getUrlEncoder().withoutPadding().encodeToString(bytes),
-  decodeBase64: value => ofBase64(textOf(value).replace(/[^A-Za-z0-9+/_-]/g, '')), isBase64: text => /^[A-Za-z0-9+/_=\s-]*$/.test(String(text)),
+class CodecBase64 {
+  // Of `Base64(true)`: safe for URLs. Length and ends of lines are not there, as in `Base64()`.
+  constructor(safe) { this.safe = safe === true; }
+  encode(bytes) { return bytesOf(this.encodeToString(bytes)); }
+  encodeToString(bytes) { return this.safe ? CodecBase64.encodeBase64URLSafeString(bytes) : toBase64(bytesOf(bytes)); }
+  encodeAsString(bytes) { return this.encodeToString(bytes); }
+  decode(value) { return CodecBase64.decodeBase64(value); }
+  isUrlSafe() { return this.safe; }
+  static encodeBase64(bytes) { return bytesOf(toBase64(bytesOf(bytes))); }
+  static encodeBase64String(bytes) { return toBase64(bytesOf(bytes)); }
+  static encodeBase64URLSafeString(bytes) { return Base64.getUrlEncoder().withoutPadding().encodeToString(bytes); }
+  static decodeBase64(value) { return ofBase64(textOf(value).replace(/[^A-Za-z0-9+/_-]/g, '')); }
+  static isBase64(text) { return /^[A-Za-z0-9+/_=\s-]*$/.test(String(text)); }
+}
+const Hex = {
+  encodeHexString: (bytes, lower) => {
+    const own = DatatypeConverter.printHexBinary(bytesOf(bytes));
+    return lower === false ? own : own.toLowerCase();
+  },
+  encodeHex: (bytes, lower) => Hex.encodeHexString(bytes, lower).split(''),
+  decodeHex: text => DatatypeConverter.parseHexBinary(Array.isArray(text) ? text.join('') : text),
 };
 const DigestUtils = {};
 for (const [name, algorithm] of [['md5', 'MD5'], ['sha1', 'SHA-1'], ['sha', 'SHA-1'], ['sha256', 'SHA-256'], ['sha384', 'SHA-384'], ['sha512', 'SHA-512']]) {
@@ -106,12 +124,17 @@ const classes = {
   'java.time.ZoneId': null, 'java.time.ZoneOffset': null, 'java.time.Month': null, 'java.time.DayOfWeek': null,
   'java.time.format.DateTimeFormatter': null, 'java.time.format.TextStyle': null, 'java.time.temporal.ChronoUnit': null,
   'java.util.regex.Pattern': null, 'java.util.regex.Matcher': null, 'javax.xml.namespace.QName': null,
-  'org.apache.axiom.om.util.AXIOMUtil': null, 'java.util.concurrent.TimeUnit': TimeUnit,
+  'org.apache.axiom.om.util.AXIOMUtil': null, 'org.apache.axiom.om.xpath.AXIOMXPath': null, 'org.apache.axiom.om.OMAbstractFactory': null,
+  'java.net.URI': null, 'java.util.Optional': null,
+  'org.apache.commons.lang.StringUtils': null, 'org.apache.commons.lang3.StringUtils': null,
+  'org.apache.commons.lang.StringEscapeUtils': null, 'org.apache.commons.lang3.StringEscapeUtils': null,
+  'org.apache.commons.text.StringEscapeUtils': null, 'java.util.concurrent.TimeUnit': TimeUnit,
   'java.math.BigDecimal': null, 'java.math.BigInteger': null, 'java.math.RoundingMode': null,
   'java.net.URLEncoder': URLEncoder, 'java.net.URLDecoder': URLDecoder, 'java.security.MessageDigest': MessageDigest,
   'javax.crypto.Mac': Mac, 'javax.crypto.spec.SecretKeySpec': SecretKeySpec,
   'javax.xml.bind.DatatypeConverter': DatatypeConverter,
-  'org.apache.commons.codec.binary.Base64': CodecBase64, 'org.apache.commons.codec.digest.DigestUtils': DigestUtils,
+  'org.apache.commons.codec.binary.Base64': CodecBase64, 'org.apache.commons.codec.binary.Hex': Hex,
+  'org.apache.commons.codec.digest.DigestUtils': DigestUtils,
   'java.nio.charset.Charset': Charset,
   'java.nio.charset.StandardCharsets': { UTF_8: 'UTF-8', ISO_8859_1: 'ISO-8859-1', US_ASCII: 'US-ASCII', UTF_16: 'UTF-16', UTF_16BE: 'UTF-16BE', UTF_16LE: 'UTF-16LE' },
 };

@@ -1,4 +1,4 @@
-// java.util.regex, and the classes of Axiom and of Java's names of XML that scripts use.
+// java.util.regex.
 
 const INLINE_FLAGS = [[2, 'i'], [8, 'm'], [32, 's'], [4, 'x']];
 class Pattern {
@@ -28,22 +28,39 @@ class Matcher {
   static quoteReplacement(text) { return String(text).replace(/[\\$]/g, '\\$&'); }
   reset(text = this.text) {
     this.text = String(text);
+    this.from = 0;
+    this.to = this.text.length;
     this.all = undefined;
     this.at = 0;
     this.appended = 0;
     this.current = null;
     return this;
   }
+  /** Its part of the text: `^` and `$` are its ends, as with the anchoring bounds that Java has by default. */
+  region(from, to) {
+    if (!(from >= 0 && from <= to && to <= this.text.length)) fail('IndexOutOfBoundsException', 'start ' + from + ', end ' + to);
+    this.reset();
+    this.from = Number(from);
+    this.to = Number(to);
+    return this;
+  }
+  regionStart() { return this.from; }
+  regionEnd() { return this.to; }
+  /** The places of the groups of all matches in the region. */
+  groupsOf(source) {
+    const found = JSON.parse(regex('groups', this.text.slice(this.from, this.to), source));
+    return this.from === 0 ? found : found.map(groups => groups.map(place => place && [place[0] + this.from, place[1] + this.from]));
+  }
   /** The groups of the first match of the pattern between marks. */
   only(before, behind) {
-    this.current = JSON.parse(regex('groups', this.text, before + '(?:' + this.of.source + (this.of.bits & 4 ? '\n' : '') + ')' + behind))[0] || null;
+    this.current = this.groupsOf(before + '(?:' + this.of.source + (this.of.bits & 4 ? '\n' : '') + ')' + behind)[0] || null;
     return this.current !== null;
   }
   matches() { return this.only('\\A', '\\z'); }
   lookingAt() { return this.only('\\A', ''); }
   find(from) {
     if (from !== undefined) this.reset();
-    if (this.all === undefined) this.all = JSON.parse(regex('groups', this.text, this.of.source)).filter(([[start]]) => start >= (from || 0));
+    if (this.all === undefined) this.all = this.groupsOf(this.of.source).filter(([[start]]) => start >= (from || 0));
     this.current = this.all[this.at] || null;
     if (this.current !== null) this.at += 1;
     return this.current !== null;
@@ -62,7 +79,7 @@ class Matcher {
   start(group = 0) { const place = this.place(group); return place === null ? -1 : place[0]; }
   end(group = 0) { const place = this.place(group); return place === null ? -1 : place[1]; }
   groupCount() { return JSON.parse(regex('names', '', this.of.source)).length - 1; }
-  hitEnd() { return this.current === null || this.end() === this.text.length; }
+  hitEnd() { return this.current === null || this.end() === this.to; }
   pattern() { return this.of; }
   replaceAll(by) { return regex('all', this.text, this.of.source, by); }
   replaceFirst(by) { return regex('first', this.text, this.of.source, by); }
@@ -75,21 +92,3 @@ class Matcher {
   }
   appendTail(into) { into.append(this.text.slice(this.appended)); return into; }
 }
-
-class JavaQName extends native.QName {
-  constructor(namespace, local, prefix) {
-    if (local === undefined) super(namespace);
-    else super(namespace === null ? '' : namespace, local);
-    this.prefix = prefix === undefined ? '' : String(prefix);
-  }
-  static valueOf(text) {
-    const found = /^\{(.*?)\}(.*)$/.exec(String(text));
-    return found === null ? new JavaQName(text) : new JavaQName(found[1], found[2]);
-  }
-  getPrefix() { return this.prefix; }
-  equals(other) { return other instanceof native.QName && other.uri === this.uri && other.localName === this.localName; }
-  hashCode() { return hash(this.toString()); }
-  toString() { return this.uri === '' ? this.localName : '{' + this.uri + '}' + this.localName; }
-}
-// The last argument is the text; a factory may stand before it.
-const AXIOMUtil = { stringToOM: (...given) => native.axiom(String(given[given.length - 1])) };
