@@ -41,6 +41,14 @@ fn documents(text: &str, cases: &[(&str, &str)]) {
     }
 }
 
+/// A particle that never occurs is none: its element may have another type.
+#[test]
+fn particles_that_never_occur() {
+    let never = r#"<xs:element name="r"><xs:complexType><xs:sequence><xs:element name="a" type="xs:int" minOccurs="0" maxOccurs="0"/>
+        <xs:choice minOccurs="0" maxOccurs="0"><xs:element name="a" type="xs:date"/></xs:choice><xs:element name="a" type="xs:string"/></xs:sequence></xs:complexType></xs:element>"#;
+    documents(never, &[("<r><a>x</a></r>", ""), ("<r><a/><a/></r>", "cvc-complex-type.2.4")]);
+}
+
 #[test]
 fn content_models() {
     let seq = r#"<xs:element name="r"><xs:complexType><xs:sequence>

@@ -396,6 +396,10 @@ pub fn inconsistent(schema: &Components, particle: ParticleId) -> Option<Name> {
     let mut types: std::collections::HashMap<Name, TypeId> = std::collections::HashMap::new();
     let mut pending = vec![particle];
     while let Some(id) = pending.pop() {
+        // One that never occurs is none (Part 1 section 3.9.6).
+        if schema.particles[id].max == 0 {
+            continue;
+        }
         match &schema.particles[id].term {
             Term::Element(element) => {
                 let members = schema.members.get(element).into_iter().flatten();
