@@ -132,6 +132,62 @@ fn many_clients_add_to_one_file() {
     assert_eq!(places.names("out"), ["log"]);
 }
 
+/// A service that adds to `out/log`, and one that writes `out/other`.
+fn adding(places: &Places) -> String {
+    let service = |name: &str, file: &str| {
+        format!(
+            "<proxy name='{name}' transports='http'><target><inSequence><call><endpoint><address uri='vfs:{}/{file}'/></endpoint></call>\
+             <payloadFactory media-type='json'><format>{{}}</format><args/></payloadFactory><respond/></inSequence></target></proxy>",
+            places.uri("out")
+        )
+    };
+    service("A", "log?transport.vfs.Append=true") + &service("O", "other")
+}
+
+/// Killed in the middle of adding: half a message is not followed by the next one.
+#[test]
+fn what_is_half_added_when_the_bus_is_killed_goes() {
+    let places = Places::new("half-added");
+    let path = configuration("files-half-added", &adding(&places));
+    fs::write(places.path("out/log"), "").unwrap();
+    let mut bus = Process::run(&path, &[]);
+    assert_eq!(ask(bus.http(), "POST", "/services/A", b"<one/>").unwrap().0, 200, "{}", bus.stderr());
+    let mut client = std::net::TcpStream::connect(bus.http()).unwrap();
+    let head = "POST /services/A HTTP/1.1\r\nHost: bus\r\nContent-Type: application/xml\r\nContent-Length: 8000000\r\n\r\n<half>";
+    std::io::Write::write_all(&mut client, head.as_bytes()).unwrap();
+    std::io::Write::write_all(&mut client, &vec![b'h'; 4 << 20]).unwrap();
+    until("half of it is there", || places.read("out/log").len() > 1 << 20);
+    bus.signal("KILL");
+    let _ = bus.wait();
+    let bus = Process::run(&path, &[]);
+    assert_eq!(ask(bus.http(), "POST", "/services/A", b"<two/>").unwrap().0, 200, "{}", bus.stderr());
+    assert_eq!(places.read("out/log").replace('\n', ""), "<one/><two/>", "{}", bus.stderr());
+    bus.says("a process was killed while it was adding them", 1);
+    assert_eq!(places.names("out"), ["log"]);
+}
+
+/// More clients that add large messages to a file than there are threads for disks: whoever waits for the lock takes no thread, neither
+/// from the one who has it nor from those who write elsewhere.
+#[test]
+fn who_waits_for_a_file_takes_no_thread() {
+    const CLIENTS: usize = 100;
+    let places = Places::new("threads");
+    fs::write(places.path("out/log"), "").unwrap();
+    let bus = Process::run(&configuration("files-threads", &adding(&places)), &[]);
+    let body = format!("<l>{}</l>", "x".repeat(600_000));
+    std::thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| {
+                let answer = ask(bus.http(), "POST", "/services/A", body.as_bytes()).unwrap();
+                assert_eq!(answer.0, 200, "{}", String::from_utf8_lossy(&answer.2));
+            });
+        }
+        scope.spawn(|| assert_eq!(ask(bus.http(), "POST", "/services/O", b"<o/>").unwrap().0, 200));
+    });
+    let log = places.read("out/log");
+    assert_eq!((log.matches(&body).count(), log.matches("<l>").count()), (CLIENTS, CLIENTS));
+}
+
 /// A stop in the middle of a large file: what is there then has its name and is whole, or the file comes again.
 #[test]
 fn a_stop_in_the_middle_of_a_large_file() {

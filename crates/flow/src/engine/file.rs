@@ -25,6 +25,8 @@ use transport::{OutRequest, Response, SendError, SendErrorKind, Target};
 const CHUNK: usize = 256 << 10;
 /// How long a lock is waited for.
 const LOCKED: Duration = Duration::from_secs(30);
+/// The first and the longest pause between two looks at a lock.
+const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(80)];
 /// The name of a file where neither message nor address gives one.
 const RESPONSE: &str = "response.xml";
 /// The same, of one that is not text.
@@ -314,16 +316,24 @@ pub(crate) async fn write(
     let ends = Ends(Cancel::default());
     let cancel = ends.0.clone();
     let not_done = |why: NotDone| Error::io(Path::new(""), why.into());
-    let begun = places::run(move || Sink::begin(&writing, &name, modified, &cancel)).await;
-    let mut sink = match begun.unwrap_or_else(|why| Err(not_done(why))) {
-        Ok(sink) => sink,
-        Err(error) => return Err(Failed::File(error, Some(body))),
+    // A small message has arrived before others wait for its lock.
+    let mut over = filled(&mut body).await?;
+    let wanted = Arc::new((writing, name));
+    let (end, [mut pause, longest]) = (Instant::now() + LOCKED, PAUSES);
+    let mut sink = loop {
+        let (wanted, cancel) = (Arc::clone(&wanted), cancel.clone());
+        let begun = places::run(move || Sink::begin(&wanted.0, &wanted.1, modified, &cancel)).await;
+        match begun.unwrap_or_else(|why| Err(not_done(why))) {
+            Ok(sink) => break sink,
+            // No thread waits for whoever has the lock: it needs one to go on.
+            Err(Error::Locked(_)) if Instant::now() < end => {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(longest);
+            }
+            Err(error) => return Err(Failed::File(error, Some(body))),
+        }
     };
     loop {
-        let mut over = body.is_complete();
-        while !over && body.buffered().len() < CHUNK {
-            over = !body.more().await.map_err(Failed::Body)?;
-        }
         let chunk = match &mut body {
             Body::Bytes(bytes) => std::mem::take(bytes),
             body => {
@@ -333,10 +343,10 @@ pub(crate) async fn write(
             }
         };
         // A stream may say that it is complete and have more to give.
-        let over = over || body.is_complete() && body.buffered().is_empty();
+        let last = over || body.is_complete() && body.buffered().is_empty();
         let ran = places::run(move || {
             sink.write(chunk)?;
-            if over {
+            if last {
                 return sink.finish().map(|()| None);
             }
             Ok(Some(sink))
@@ -346,7 +356,17 @@ pub(crate) async fn write(
             Ok(None) => return Ok(()),
             Err(error) => return Err(Failed::File(error, None)),
         }
+        over = filled(&mut body).await?;
     }
+}
+
+/// Receives what is written at a time; whether that is the end of the body.
+async fn filled(body: &mut Body) -> Result<bool, Failed> {
+    let mut over = body.is_complete();
+    while !over && body.buffered().len() < CHUNK {
+        over = !body.more().await.map_err(Failed::Body)?;
+    }
+    Ok(over)
 }
 
 struct Ends(Cancel);
@@ -363,7 +383,7 @@ struct Sink {
     to: To,
     modified: Option<Duration>,
     cancel: Cancel,
-    _claim: Claim,
+    claim: Claim,
 }
 
 enum To {
@@ -420,27 +440,20 @@ impl Sink {
         modified: Option<Duration>,
         cancel: &Cancel,
     ) -> Result<Sink, Error> {
-        let end = Instant::now() + LOCKED;
-        let claim = loop {
-            match claim::claim(&path, writing.locking) {
-                Err(Error::Locked(_)) if Instant::now() < end && !cancel.is_cancelled() => {
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-                claimed => break claimed?,
-            }
-        };
+        let claim = claimed(&path, writing.locking)?;
         let failed = |error| Error::io(&path, error);
         let metadata = fs::metadata(&path).ok();
         let to = match metadata.filter(|metadata| writing.append && metadata.is_file()) {
             Some(_) => {
-                let turn = claim::turn(&path, cancel)?;
+                let turn = claim::try_turn(&path).ok_or_else(|| Error::Locked(path.clone()))?;
                 let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
-                let before = file.metadata().map_err(failed)?.len();
-                To::Added(Added { file, before, finished: false, _turn: turn })
+                let before = file.metadata().map_err(failed)?;
+                claim.adding(&before).map_err(failed)?;
+                To::Added(Added { file, before: before.len(), finished: false, _turn: turn })
             }
             None => To::Whole(Partial::begin(&path, Existing::Replace, false)?),
         };
-        Ok(Sink { path, to, modified, cancel: cancel.clone(), _claim: claim })
+        Ok(Sink { path, to, modified, cancel: cancel.clone(), claim })
     }
 
     fn write(&mut self, chunk: Bytes) -> Result<(), Error> {
@@ -475,12 +488,29 @@ impl Sink {
                 if let Some(modified) = modified {
                     added.file.set_modified(modified).map_err(failed)?;
                 }
+                self.claim.added().map_err(failed)?;
                 added.finished = true;
                 Ok(())
             }
             To::Over => Ok(()),
         }
     }
+}
+
+/// Claims a file, and says what was cut off it.
+///
+/// # Errors
+/// As [`claim::claim`].
+pub(crate) fn claimed(path: &Path, locking: Locking) -> Result<Claim, Error> {
+    let claim = claim::claim(path, locking)?;
+    if claim.cut() > 0 {
+        let path = path.display();
+        tracing::warn!(
+            "{} bytes are cut off {path}: a process was killed while it was adding them",
+            claim.cut()
+        );
+    }
+    Ok(claim)
 }
 
 /// Whether a file may have a name that its message says, in a directory that the message does not choose.
