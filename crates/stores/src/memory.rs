@@ -73,7 +73,7 @@ impl Memory {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, message: Message) -> Result<(), StoreError> {
+    fn push(&self, mut message: Message) -> Result<(), StoreError> {
         let size = message.size();
         let mut waiting = self.waiting();
         if waiting.messages.len() >= self.limits.messages {
@@ -83,6 +83,8 @@ impl Memory {
             return Err(StoreError::Full { bound: format!("at most {} bytes", self.limits.bytes) });
         }
         let share = Share::of(size)?;
+        // What it was received into may be twice as large.
+        message.body = memory::counted(message.body.to_vec(), memory::hold(message.body.len()));
         waiting.bytes += size;
         waiting.messages.push_back((Arc::new(message), share));
         Ok(())
