@@ -121,7 +121,11 @@ impl Admin {
         let listener = TcpListener::bind(address).map_err(|error| cannot_listen(address, &error))?;
         listener.set_nonblocking(true)?;
         let local = listener.local_addr()?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let no_thread = |error: io::Error| {
+            io::Error::new(error.kind(), format!("cannot start the thread of the admin address: {error}"))
+        };
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(no_thread)?;
         let listener = {
             let _entered = runtime.enter();
             listener::Limited::new(tokio::net::TcpListener::from_std(listener)?)
@@ -138,7 +142,8 @@ impl Admin {
             });
             // Work aside may go on: nobody waits for a reload that the end of the process overtakes.
             runtime.shutdown_background();
-        })?;
+        });
+        let thread = thread.map_err(no_thread)?;
         Ok(Admin { local, stop: Some(stop), thread: Some(thread) })
     }
 

@@ -5,6 +5,9 @@
 //! share the disk, what counts is that the process that made it has it locked (`flock`): where none has, it was left behind by a
 //! process that was killed, and is taken over at once. It is made under another name and locked before it gets its own, so
 //! that there is no moment at which one of ours looks like one of another program.
+//!
+//! While a file is added to, its lock says how long it was before ([`Claim::adding`]): should the process be killed meanwhile, whoever takes
+//! the lock over cuts the file back, so that no half message is followed by another one.
 
 use crate::Error;
 use crate::partial::name;
@@ -13,7 +16,7 @@ use rustix::fs::{FlockOperation, flock};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -24,6 +27,10 @@ use std::time::Duration;
 const MARK: &str = "busbar ";
 /// What the name of such a file begins with until it has its own.
 const BEGUN: &str = ".busbar-lock-";
+/// A line of such a file: to the claimed one is being added. Then how long it was, which one it is, and since which start of the machine.
+const ADDING: &str = "adding ";
+/// A line of such a file: what was added is whole.
+const ADDED: &str = "added";
 /// Most of the file of a lock that is read.
 const MOST: u64 = 4096;
 /// After this time the file of a lock that has not got its name was left behind.
@@ -65,6 +72,23 @@ pub struct Claim {
     path: PathBuf,
     /// The file beside it, and its path.
     file: Option<(PathBuf, File)>,
+    /// What was cut off.
+    cut: u64,
+}
+
+/// The file of a lock, locked.
+struct Lock {
+    file: File,
+    /// What a process that was killed was adding to.
+    before: Option<Before>,
+}
+
+/// A file before something was added to it.
+#[derive(Debug, PartialEq, Eq)]
+struct Before {
+    length: u64,
+    /// Which file: the claimed name may be that of another one by now.
+    file: String,
 }
 
 /// Whether a name is that of the file of a lock.
@@ -83,18 +107,93 @@ pub fn claim(path: &Path, locking: Locking) -> Result<Claim, Error> {
     if !TABLE.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(canonical.clone()) {
         return Err(Error::Locked(path.to_owned()));
     }
-    let mut claim = Claim { path: canonical, file: None };
+    let mut claim = Claim { path: canonical, file: None, cut: 0 };
     if locking.beside {
         let mut name = path.as_os_str().to_owned();
         name.push(".lock");
         let beside = PathBuf::from(name);
         match file_of_lock(&beside, locking.release) {
-            Ok(Some(file)) => claim.file = Some((beside, file)),
+            Ok(Some(lock)) => {
+                // Where that fails, the file of the lock stays as it is.
+                let before = lock.before;
+                claim.cut = before
+                    .map_or(Ok(0), |before| cut(path, &before))
+                    .map_err(|error| Error::io(path, error))?;
+                claim.file = Some((beside, lock.file));
+            }
             Ok(None) => return Err(Error::Locked(path.to_owned())),
             Err(error) => return Err(Error::Lock(beside, error.into())),
         }
     }
     Ok(claim)
+}
+
+impl Claim {
+    /// How many bytes of a message that a killed process was adding were cut off.
+    pub fn cut(&self) -> u64 {
+        self.cut
+    }
+
+    /// From now on something is added to the file, which is `before`. Without a file beside it, a process that is killed leaves half of it.
+    ///
+    /// # Errors
+    /// It cannot be written down.
+    pub fn adding(&self, before: &fs::Metadata) -> io::Result<()> {
+        self.note(&format!("{ADDING}{} {} {}\n", before.len(), which(before), boot()))
+    }
+
+    /// What was added is whole, and stays.
+    ///
+    /// # Errors
+    /// It cannot be written down: it may be cut off again.
+    pub fn added(&self) -> io::Result<()> {
+        self.note(&format!("{ADDED}\n"))
+    }
+
+    fn note(&self, line: &str) -> io::Result<()> {
+        let Some((path, _)) = &self.file else { return Ok(()) };
+        match OpenOptions::new().append(true).open(path) {
+            Ok(mut file) => file.write_all(line.as_bytes()),
+            // Another program has taken it away.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Cuts a file back to what it was; how many bytes were too many.
+fn cut(path: &Path, before: &Before) -> io::Result<u64> {
+    match fs::metadata(path) {
+        Ok(now) if now.is_file() && which(&now) == before.file && now.len() > before.length => {
+            OpenOptions::new().write(true).open(path)?.set_len(before.length)?;
+            Ok(now.len() - before.length)
+        }
+        // It is gone, or another one is there.
+        _ => Ok(0),
+    }
+}
+
+/// A file, whatever its name is.
+fn which(metadata: &fs::Metadata) -> String {
+    format!("{}:{}", metadata.dev(), metadata.ino())
+}
+
+/// What was added to and is not whole, as the file of a lock says. After the machine was started again, nobody knows which of its lines have
+/// reached the disk: nothing is cut off then.
+fn before(text: &str) -> Option<Before> {
+    let (lines, _) = text.rsplit_once('\n')?;
+    let mut words = lines.lines().next_back()?.strip_prefix(ADDING)?.split(' ');
+    let (length, file, since) = (words.next()?.parse().ok()?, words.next()?.to_owned(), words.next()?);
+    (!since.is_empty() && since == boot()).then_some(Before { length, file })
+}
+
+/// Which start of the machine this is; nothing if the system does not say.
+fn boot() -> &'static str {
+    static BOOT: LazyLock<String> = LazyLock::new(|| {
+        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        id.trim().to_owned()
+    });
+    &BOOT
 }
 
 impl Drop for Claim {
@@ -108,12 +207,12 @@ impl Drop for Claim {
 }
 
 /// Makes the file of a lock, or takes over one that was left behind; `None`: another process has the lock.
-fn file_of_lock(path: &Path, release: Option<Release>) -> io::Result<Option<File>> {
+fn file_of_lock(path: &Path, release: Option<Release>) -> io::Result<Option<Lock>> {
     for _ in 0..TRIES {
         let metadata = match fs::symlink_metadata(path) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == ErrorKind::NotFound => match made(path)? {
-                Some(file) => return Ok(Some(file)),
+                Some(file) => return Ok(Some(Lock { file, before: None })),
                 None => continue,
             },
             Err(error) => return Err(error),
@@ -147,7 +246,12 @@ fn file_of_lock(path: &Path, release: Option<Release>) -> io::Result<Option<File
             _ => continue,
         }
         if left_behind {
-            return Ok(Some(file));
+            // It may have said more before it was unlocked.
+            text.clear();
+            file.seek(SeekFrom::Start(0))?;
+            (&mut file).take(MOST).read_to_end(&mut text)?;
+            let before = before(&String::from_utf8_lossy(&text));
+            return Ok(Some(Lock { file, before }));
         }
         fs::remove_file(path)?;
     }
@@ -237,8 +341,7 @@ pub struct Turn(PathBuf);
 /// # Errors
 /// The operation was cancelled.
 pub fn turn(path: &Path, cancel: &Cancel) -> Result<Turn, Error> {
-    // A file may have several names.
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = &one_name(path);
     let mut adding = TABLE.adding.lock().unwrap_or_else(PoisonError::into_inner);
     while adding.contains(path) {
         if cancel.is_cancelled() {
@@ -249,6 +352,18 @@ pub fn turn(path: &Path, cancel: &Cancel) -> Result<Turn, Error> {
     }
     adding.insert(path.to_owned());
     Ok(Turn(path.to_owned()))
+}
+
+/// As [`turn`], without waiting; `None`: another operation has it.
+pub fn try_turn(path: &Path) -> Option<Turn> {
+    let path = one_name(path);
+    let mut adding = TABLE.adding.lock().unwrap_or_else(PoisonError::into_inner);
+    adding.insert(path.clone()).then(|| Turn(path))
+}
+
+/// A file may have several names.
+fn one_name(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 impl Drop for Turn {
@@ -290,6 +405,54 @@ mod tests {
         assert!(!lock.exists());
         assert!(claim(&path, beside(None)).is_ok());
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0, "nothing is left");
+    }
+
+    #[test]
+    fn what_a_killed_process_was_adding_is_cut_off() {
+        let path = place("adding");
+        let lock = path.with_file_name("a.xml.lock");
+        fs::write(&path, "onetwo").unwrap();
+        let now = || fs::metadata(&path).unwrap();
+        let (here, boot) = (which(&now()), boot());
+        for (notes, left) in [
+            (format!("adding 3 {here} {boot}\n"), "one"),
+            (format!("adding 1 {here} {boot}\nadded\nadding 3 {here} {boot}\n"), "one"),
+            (format!("adding 3 {here} {boot}\nadded\n"), "onetwo"),
+            (format!("adding 30 {here} {boot}\n"), "onetwo"),
+            (format!("adding 3 {here} {boot}"), "onetwo"),
+            (format!("adding 3 1:1 {boot}\n"), "onetwo"),
+            (format!("adding 3 {here} 0f5d-another-start\n"), "onetwo"),
+            (format!("adding 3 {here} \n"), "onetwo"),
+            (format!("adding -3 {here} {boot}\n"), "onetwo"),
+            ("adding\n".to_owned(), "onetwo"),
+            (String::new(), "onetwo"),
+        ] {
+            fs::write(&path, "onetwo").unwrap();
+            fs::write(&lock, format!("busbar elsewhere 17\n{notes}")).unwrap();
+            let claimed = claim(&path, beside(None)).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), left, "{notes}");
+            assert_eq!(claimed.cut(), 6 - left.len() as u64, "{notes}");
+        }
+        // As it is written down.
+        fs::write(&path, "one").unwrap();
+        let claimed = claim(&path, beside(None)).unwrap();
+        claimed.adding(&now()).unwrap();
+        assert_eq!(before(&fs::read_to_string(&lock).unwrap()), Some(Before { length: 3, file: here }));
+        claimed.added().unwrap();
+        assert_eq!(before(&fs::read_to_string(&lock).unwrap()), None);
+        fs::remove_file(&lock).unwrap();
+        claimed.adding(&now()).unwrap();
+        assert!(!lock.exists());
+    }
+
+    #[test]
+    fn one_operation_adds_at_a_time() {
+        let path = place("turns");
+        fs::write(&path, "").unwrap();
+        let first = try_turn(&path).unwrap();
+        assert!(try_turn(&path.with_file_name(".").join("a.xml")).is_none());
+        drop(first);
+        assert!(try_turn(&path).is_some());
     }
 
     #[test]

@@ -2,16 +2,22 @@
 
 use crate::Error;
 use meter::Cancel;
+use std::collections::HashSet;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How much is copied between two looks at whether the operation was cancelled, in bytes.
 const CHUNK: usize = 128 << 10;
+
+/// A file on its way to which nothing was written for so long was left behind by a process that was killed.
+const LEFT_BEHIND: Duration = Duration::from_secs(3600);
+/// Directories in which such files are looked for, and entries of each that are looked at.
+const SWEPT: (usize, usize) = (1024, 20_000);
 
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
@@ -101,6 +107,9 @@ impl Partial {
             return Ok(Partial { file: Some(file), path: target.clone(), target, existing, direct: true });
         }
         let path = target.with_file_name(name(PARTIAL));
+        if let Some(directory) = path.parent() {
+            sweep_once(directory);
+        }
         let file = OpenOptions::new().write(true).create_new(true).open(&path).map_err(failed)?;
         if let Some(metadata) = metadata.filter(Metadata::is_file) {
             // What takes the place of a file can be read by the same people. Where that is not allowed it stays as it was made.
@@ -188,6 +197,34 @@ impl Drop for Partial {
     }
 }
 
+/// Takes away what killed processes left behind in a directory, when this process begins a file there for the first time.
+fn sweep_once(directory: &Path) {
+    static DONE: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
+    let is_first = {
+        let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
+        done.len() < SWEPT.0 && done.insert(directory.to_owned())
+    };
+    if is_first {
+        sweep(directory);
+    }
+}
+
+fn sweep(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten().take(SWEPT.1) {
+        if !entry.file_name().to_str().is_some_and(is_partial) {
+            continue;
+        }
+        let is_left_behind = entry.metadata().is_ok_and(|metadata| {
+            let age = metadata.modified().ok().and_then(|modified| modified.elapsed().ok());
+            metadata.is_file() && age.is_some_and(|age| age > LEFT_BEHIND)
+        });
+        if is_left_behind {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Copies all bytes of a source, until the operation is cancelled.
 ///
 /// # Errors
@@ -207,5 +244,45 @@ pub fn copy(from: &mut dyn Read, to: &mut dyn Write, path: &Path, cancel: &Cance
         };
         to.write_all(&buffer[..count]).map_err(|error| Error::io(path, error))?;
         total += count as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_killed_processes_left_behind_goes() {
+        let directory = std::env::temp_dir().join(format!("busbar-partial-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&directory);
+        fs::create_dir_all(directory.join(".busbar-1-0-3.tmp")).unwrap();
+        let old = SystemTime::now() - LEFT_BEHIND - Duration::from_secs(60);
+        for (name, is_old) in [
+            (".busbar-1-0-1.tmp", true),
+            (".busbar-1-0-2.tmp", false),
+            (".busbar-1-0-4.txt", true),
+            ("a.tmp", true),
+        ] {
+            let file = File::create(directory.join(name)).unwrap();
+            if is_old {
+                file.set_modified(old).unwrap();
+            }
+        }
+        let begin = || Partial::begin(&directory.join("b"), Existing::Replace, false).unwrap();
+        drop(begin());
+        let names = || {
+            let entries = fs::read_dir(&directory).unwrap().flatten();
+            let mut names: Vec<_> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        };
+        let left = [".busbar-1-0-2.tmp", ".busbar-1-0-3.tmp", ".busbar-1-0-4.txt", "a.tmp"];
+        assert_eq!(names(), left);
+        // Once for each process and directory.
+        File::create(directory.join(".busbar-1-0-1.tmp")).unwrap().set_modified(old).unwrap();
+        drop(begin());
+        assert_eq!(names().len(), left.len() + 1);
+        fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -34,7 +34,7 @@ order in which they came, and sends them to an endpoint or runs a sequence on th
 same; if it fails, nothing is stored. It cannot send or answer.
 
 The body is kept as it came: a store does not check that it is what its content type says. A store in memory holds 100,000 messages and
-256 MiB at most; a reload keeps the messages, but they are lost when the process ends. A store of the class `JDBCMessageStore` keeps them in a
+256 MiB at most, and all of them together half of [`limits.memory`](../settings.md#limits); a reload keeps the messages, but they are lost when the process ends. A store of the class `JDBCMessageStore` keeps them in a
 [table of a database](../sql.md#message-stores). A store with the parameters
 `store.producer.guaranteed.delivery.enable` (`true`) and `store.failover.message.store.name` passes messages that it cannot take to that store.",
     inside: &[],

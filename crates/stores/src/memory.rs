@@ -1,8 +1,13 @@
 //! The in-memory store: a queue with bounds. What waits in it is lost when the process ends.
 
 use crate::{Message, Store, StoreError, StoreFuture};
+use message::memory;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The bytes of the messages in all in-memory stores of the process.
+static TOGETHER: AtomicUsize = AtomicUsize::new(0);
 
 /// How much an in-memory store holds.
 #[derive(Clone, Copy, Debug)]
@@ -28,9 +33,34 @@ pub struct Memory {
 
 #[derive(Default)]
 struct Waiting {
-    /// With their sizes.
-    messages: VecDeque<(Arc<Message>, usize)>,
+    messages: VecDeque<(Arc<Message>, Share)>,
     bytes: usize,
+}
+
+/// So many bytes are counted in [`TOGETHER`] while this lives.
+struct Share(usize);
+
+impl Share {
+    /// Stores that nobody empties take at most half of what messages may hold: the rest is for messages on their way, which would be
+    /// refused otherwise, whether they have to do with a store or not.
+    fn of(bytes: usize) -> Result<Share, StoreError> {
+        let most = memory::most() / 2;
+        let more = |held: usize| held.checked_add(bytes).filter(|&sum| sum <= most);
+        match TOGETHER.fetch_update(Relaxed, Relaxed, more) {
+            Ok(_) => Ok(Share(bytes)),
+            Err(_) => Err(StoreError::Full {
+                bound: format!(
+                    "together with the other in-memory stores at most {most} bytes, half of `limits.memory`"
+                ),
+            }),
+        }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        TOGETHER.fetch_sub(self.0, Relaxed);
+    }
 }
 
 impl Memory {
@@ -43,7 +73,7 @@ impl Memory {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, message: Message) -> Result<(), StoreError> {
+    fn push(&self, mut message: Message) -> Result<(), StoreError> {
         let size = message.size();
         let mut waiting = self.waiting();
         if waiting.messages.len() >= self.limits.messages {
@@ -52,8 +82,11 @@ impl Memory {
         if waiting.bytes.saturating_add(size) > self.limits.bytes {
             return Err(StoreError::Full { bound: format!("at most {} bytes", self.limits.bytes) });
         }
+        let share = Share::of(size)?;
+        // What it was received into may be twice as large.
+        message.body = memory::counted(message.body.to_vec(), memory::hold(message.body.len()));
         waiting.bytes += size;
-        waiting.messages.push_back((Arc::new(message), size));
+        waiting.messages.push_back((Arc::new(message), share));
         Ok(())
     }
 
@@ -63,8 +96,8 @@ impl Memory {
         let Some(at) = waiting.messages.iter().position(|(message, _)| message.id == id) else {
             return false;
         };
-        if let Some((_, size)) = waiting.messages.remove(at) {
-            waiting.bytes -= size;
+        if let Some((_, share)) = waiting.messages.remove(at) {
+            waiting.bytes -= share.0;
         }
         true
     }

@@ -132,6 +132,102 @@ fn many_clients_add_to_one_file() {
     assert_eq!(places.names("out"), ["log"]);
 }
 
+/// A service that adds to `out/log`, and one that writes `out/other`.
+fn adding(places: &Places) -> String {
+    let service = |name: &str, file: &str| {
+        format!(
+            "<proxy name='{name}' transports='http'><target><inSequence><call><endpoint><address uri='vfs:{}/{file}'/></endpoint></call>\
+             <payloadFactory media-type='json'><format>{{}}</format><args/></payloadFactory><respond/></inSequence></target></proxy>",
+            places.uri("out")
+        )
+    };
+    service("A", "log?transport.vfs.Append=true") + &service("O", "other")
+}
+
+/// Begins to send a large message that is to be added.
+fn half_sent(bus: &Process) -> std::net::TcpStream {
+    let mut client = std::net::TcpStream::connect(bus.http()).unwrap();
+    let head = "POST /services/A HTTP/1.1\r\nHost: bus\r\nConnection: close\r\nContent-Type: application/xml\r\nContent-Length: 8388608\r\n\r\n";
+    std::io::Write::write_all(&mut client, head.as_bytes()).unwrap();
+    std::io::Write::write_all(&mut client, &vec![b'h'; 4 << 20]).unwrap();
+    client
+}
+
+/// Killed in the middle of adding: half a message is not followed by the next one.
+#[test]
+fn what_is_half_added_when_the_bus_is_killed_goes() {
+    use std::os::unix::fs::MetadataExt;
+    let places = Places::new("half-added");
+    let path = configuration("files-half-added", &adding(&places));
+    fs::write(places.path("out/log"), "").unwrap();
+    let mut bus = Process::run(&path, &[]);
+    assert_eq!(ask(bus.http(), "POST", "/services/A", b"<one/>").unwrap().0, 200, "{}", bus.stderr());
+    // In the middle of receiving.
+    let _client = half_sent(&bus);
+    until("it arrives", || places.names("out").iter().any(|name| name.starts_with(".busbar-")));
+    bus.signal("KILL");
+    let _ = bus.wait();
+    let mut bus = Process::run(&path, &[]);
+    assert_eq!(ask(bus.http(), "POST", "/services/A", b"<two/>").unwrap().0, 200, "{}", bus.stderr());
+    assert_eq!(places.read("out/log").replace('\n', ""), "<one/><two/>", "{}", bus.stderr());
+    // In the middle of writing, as a process leaves the file and its lock then.
+    bus.signal("KILL");
+    let _ = bus.wait();
+    let log = places.path("out/log");
+    let before = log.metadata().unwrap();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let note = format!("adding {} {}:{} {}\n", before.len(), before.dev(), before.ino(), boot.trim());
+    fs::write(places.path("out/log.lock"), format!("busbar here 1\n{note}")).unwrap();
+    fs::write(&log, places.read("out/log") + "<half>").unwrap();
+    let bus = Process::run(&path, &[]);
+    assert_eq!(ask(bus.http(), "POST", "/services/A", b"<three/>").unwrap().0, 200, "{}", bus.stderr());
+    assert_eq!(places.read("out/log").replace('\n', ""), "<one/><two/><three/>", "{}", bus.stderr());
+    bus.says("a process was killed while it was adding them", 1);
+    assert!(!places.path("out/log.lock").exists());
+}
+
+/// A client that sends slowly keeps nobody else from adding to the same file.
+#[test]
+fn a_slow_client_keeps_no_lock() {
+    let places = Places::new("slow");
+    fs::write(places.path("out/log"), "").unwrap();
+    let bus = Process::run(&configuration("files-slow", &adding(&places)), &[]);
+    let mut client = half_sent(&bus);
+    until("it arrives", || places.names("out").iter().any(|name| name.starts_with(".busbar-")));
+    for _ in 0..3 {
+        assert_eq!(ask(bus.http(), "POST", "/services/A", b"<o/>").unwrap().0, 200, "{}", bus.stderr());
+    }
+    std::io::Write::write_all(&mut client, &vec![b'h'; 4 << 20]).unwrap();
+    let mut answer = String::new();
+    std::io::Read::read_to_string(&mut client, &mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let log = places.read("out/log").replace('\n', "");
+    assert!(log.starts_with("<o/><o/><o/>h") && log.len() == 12 + (8 << 20), "{}", log.len());
+    assert_eq!(places.names("out"), ["log"]);
+}
+
+/// More clients that add large messages to a file than there are threads for disks: whoever waits for the lock takes no thread, neither
+/// from the one who has it nor from those who write elsewhere.
+#[test]
+fn who_waits_for_a_file_takes_no_thread() {
+    const CLIENTS: usize = 100;
+    let places = Places::new("threads");
+    fs::write(places.path("out/log"), "").unwrap();
+    let bus = Process::run(&configuration("files-threads", &adding(&places)), &[]);
+    let body = format!("<l>{}</l>", "x".repeat(600_000));
+    std::thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| {
+                let answer = ask(bus.http(), "POST", "/services/A", body.as_bytes()).unwrap();
+                assert_eq!(answer.0, 200, "{}", String::from_utf8_lossy(&answer.2));
+            });
+        }
+        scope.spawn(|| assert_eq!(ask(bus.http(), "POST", "/services/O", b"<o/>").unwrap().0, 200));
+    });
+    let log = places.read("out/log");
+    assert_eq!((log.matches(&body).count(), log.matches("<l>").count()), (CLIENTS, CLIENTS));
+}
+
 /// A stop in the middle of a large file: what is there then has its name and is whole, or the file comes again.
 #[test]
 fn a_stop_in_the_middle_of_a_large_file() {

@@ -9,7 +9,7 @@ use expression::{DatePattern, Moment};
 use files::Error;
 use files::address::{Address, Wrong, not_here};
 use files::claim::{self, Claim, Locking, Release, Turn};
-use files::partial::{Existing, Partial, is_partial};
+use files::partial::{Existing, Partial, copy, is_partial};
 use files::places::{self, NotDone};
 use message::{Body, BodyError, Headers, Kind, MediaType};
 use meter::Cancel;
@@ -25,6 +25,8 @@ use transport::{OutRequest, Response, SendError, SendErrorKind, Target};
 const CHUNK: usize = 256 << 10;
 /// How long a lock is waited for.
 const LOCKED: Duration = Duration::from_secs(30);
+/// The first and the longest pause between two looks at a lock.
+const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(80)];
 /// The name of a file where neither message nor address gives one.
 const RESPONSE: &str = "response.xml";
 /// The same, of one that is not text.
@@ -313,40 +315,96 @@ pub(crate) async fn write(
     // A job whose flow is gone ends when it next looks at this flag.
     let ends = Ends(Cancel::default());
     let cancel = ends.0.clone();
-    let not_done = |why: NotDone| Error::io(Path::new(""), why.into());
-    let begun = places::run(move || Sink::begin(&writing, &name, modified, &cancel)).await;
-    let mut sink = match begun.unwrap_or_else(|why| Err(not_done(why))) {
-        Ok(sink) => sink,
+    let mut over = filled(&mut body).await?;
+    let place = match on_thread(move || Place::of(&writing, &name, modified, cancel)).await {
+        Ok(place) => Arc::new(place),
         Err(error) => return Err(Failed::File(error, Some(body))),
     };
-    loop {
-        let mut over = body.is_complete();
-        while !over && body.buffered().len() < CHUNK {
-            over = !body.more().await.map_err(Failed::Body)?;
-        }
-        let chunk = match &mut body {
-            Body::Bytes(bytes) => std::mem::take(bytes),
-            body => {
-                let chunk = Bytes::copy_from_slice(body.buffered());
-                body.consume(chunk.len());
-                chunk
-            }
+    let whole = if over {
+        Whole::Held(taken(&mut body))
+    } else {
+        // What arrives later waits beside its place: a slow client keeps no lock.
+        let beside = Arc::clone(&place);
+        let mut partial = match when_free((), move |()| beside.begin()).await {
+            Ok(partial) => partial,
+            Err((error, _)) => return Err(Failed::File(error, Some(body))),
         };
-        // A stream may say that it is complete and have more to give.
-        let over = over || body.is_complete() && body.buffered().is_empty();
-        let ran = places::run(move || {
-            sink.write(chunk)?;
-            if over {
-                return sink.finish().map(|()| None);
+        loop {
+            let (chunk, cancel) = (taken(&mut body), place.cancel.clone());
+            let written = on_thread(move || {
+                partial.copy_from(&mut chunk.reader().take(u64::MAX), &cancel)?;
+                Ok(partial)
+            });
+            partial = written.await.map_err(|error| Failed::File(error, None))?;
+            if over || body.is_complete() && body.buffered().is_empty() {
+                break Whole::Spooled(partial);
             }
-            Ok(Some(sink))
-        });
-        match ran.await.unwrap_or_else(|why| Err(not_done(why))) {
-            Ok(Some(next)) => sink = next,
-            Ok(None) => return Ok(()),
-            Err(error) => return Err(Failed::File(error, None)),
+            over = filled(&mut body).await?;
+        }
+    };
+    when_free(whole, move |whole| place.put(whole)).await.map_err(|(error, whole)| {
+        let body = match whole {
+            Some(Whole::Held(bytes)) => Some(Body::Bytes(bytes)),
+            _ => None,
+        };
+        Failed::File(error, body)
+    })
+}
+
+/// What has arrived of a body.
+fn taken(body: &mut Body) -> Bytes {
+    match body {
+        Body::Bytes(bytes) => std::mem::take(bytes),
+        body => {
+            let chunk = Bytes::copy_from_slice(body.buffered());
+            body.consume(chunk.len());
+            chunk
         }
     }
+}
+
+/// Does a job on a thread that may wait for a disk.
+async fn on_thread<T: Send + 'static>(
+    job: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let not_done = |why: NotDone| Error::io(Path::new(""), why.into());
+    places::run(job).await.unwrap_or_else(|why| Err(not_done(why)))
+}
+
+/// Does a job with something, again and again while a file is locked. No thread waits meanwhile: whoever has the lock may need one.
+///
+/// # Errors
+/// What the job says; with what it was to be done with, unless that is lost.
+async fn when_free<W: Send + 'static, T: Send + 'static>(
+    with: W,
+    job: impl Fn(&mut W) -> Result<T, Error> + Clone + Send + 'static,
+) -> Result<T, (Error, Option<W>)> {
+    let (end, [mut pause, longest]) = (Instant::now() + LOCKED, PAUSES);
+    let mut given = with;
+    loop {
+        let job = job.clone();
+        let done = on_thread(move || {
+            let done = job(&mut given);
+            Ok((done, given))
+        });
+        match done.await {
+            Ok((Ok(done), _)) => return Ok(done),
+            Ok((Err(Error::Locked(_)), with)) if Instant::now() < end => given = with,
+            Ok((Err(error), with)) => return Err((error, Some(with))),
+            Err(error) => return Err((error, None)),
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(longest);
+    }
+}
+
+/// Receives what is written at a time; whether that is the end of the body.
+async fn filled(body: &mut Body) -> Result<bool, Failed> {
+    let mut over = body.is_complete();
+    while !over && body.buffered().len() < CHUNK {
+        over = !body.more().await.map_err(Failed::Body)?;
+    }
+    Ok(over)
 }
 
 struct Ends(Cancel);
@@ -357,19 +415,23 @@ impl Drop for Ends {
     }
 }
 
-/// A file that is written.
-struct Sink {
+/// Where a message goes.
+struct Place {
     path: PathBuf,
-    to: To,
+    /// The directory, if the message gives the name of its file.
+    directory: Option<PathBuf>,
+    append: bool,
+    locking: Locking,
     modified: Option<Duration>,
     cancel: Cancel,
-    _claim: Claim,
 }
 
-enum To {
-    Whole(Partial),
-    Added(Added),
-    Over,
+/// A message that is there as a whole.
+enum Whole {
+    Held(Bytes),
+    Spooled(Partial),
+    /// It is in its place, or half of it was.
+    Used,
 }
 
 /// What is added to a file; if it is not finished, the file is cut back to its length before.
@@ -388,13 +450,13 @@ impl Drop for Added {
     }
 }
 
-impl Sink {
-    fn begin(
+impl Place {
+    fn of(
         writing: &Writing,
         name: &Name,
         modified: Option<Duration>,
-        cancel: &Cancel,
-    ) -> Result<Sink, Error> {
+        cancel: Cancel,
+    ) -> Result<Place, Error> {
         let (path, directory) = writing.file(name)?;
         // Of a name that the message says, no directory is made.
         let directory = directory.filter(|_| name.by_message);
@@ -404,83 +466,103 @@ impl Sink {
         if writing.create || writing.below.is_some() || path == writing.path || parent != writing.path {
             fs::create_dir_all(parent).map_err(|error| Error::io(parent, error))?;
         }
-        let Some(directory) = directory else {
-            return Sink::begin_at(path, writing, modified, cancel);
-        };
-        can_be_named(&path, &directory)?;
-        let begun = Sink::begin_at(path.clone(), writing, modified, cancel);
-        begun.map_err(|error| {
-            if is_of_name(&error, &path, &directory) { refused(&path, &error.to_string()) } else { error }
-        })
+        if let Some(directory) = &directory {
+            can_be_named(&path, directory)?;
+        }
+        Ok(Place { path, directory, append: writing.append, locking: writing.locking, modified, cancel })
     }
 
-    fn begin_at(
-        path: PathBuf,
-        writing: &Writing,
-        modified: Option<Duration>,
-        cancel: &Cancel,
-    ) -> Result<Sink, Error> {
-        let end = Instant::now() + LOCKED;
-        let claim = loop {
-            match claim::claim(&path, writing.locking) {
-                Err(Error::Locked(_)) if Instant::now() < end && !cancel.is_cancelled() => {
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-                claimed => break claimed?,
+    /// Whose fault it is.
+    fn blamed(&self, error: Error) -> Error {
+        match &self.directory {
+            Some(directory) if is_of_name(&error, &self.path, directory) => {
+                refused(&self.path, &error.to_string())
             }
-        };
-        let failed = |error| Error::io(&path, error);
-        let metadata = fs::metadata(&path).ok();
-        let to = match metadata.filter(|metadata| writing.append && metadata.is_file()) {
-            Some(_) => {
-                let turn = claim::turn(&path, cancel)?;
-                let file = OpenOptions::new().append(true).open(&path).map_err(failed)?;
-                let before = file.metadata().map_err(failed)?.len();
-                To::Added(Added { file, before, finished: false, _turn: turn })
-            }
-            None => To::Whole(Partial::begin(&path, Existing::Replace, false)?),
-        };
-        Ok(Sink { path, to, modified, cancel: cancel.clone(), _claim: claim })
+            _ => error,
+        }
     }
 
-    fn write(&mut self, chunk: Bytes) -> Result<(), Error> {
+    /// Begins a file beside the place, once nobody has a lock on that.
+    fn begin(&self) -> Result<Partial, Error> {
+        let begun = claimed(&self.path, self.locking)
+            .and_then(|_claim| Partial::begin(&self.path, Existing::Replace, false));
+        begun.map_err(|error| self.blamed(error))
+    }
+
+    /// Puts a message into its place.
+    fn put(&self, whole: &mut Whole) -> Result<(), Error> {
         if self.cancel.is_cancelled() {
             return Err(Error::Abandoned);
         }
-        match &mut self.to {
-            To::Whole(partial) => {
-                partial.copy_from(&mut chunk.reader().take(u64::MAX), &self.cancel).map(|_| ())
-            }
-            To::Added(added) => added.file.write_all(&chunk).map_err(|error| Error::io(&self.path, error)),
-            To::Over => Ok(()),
+        let claim = claimed(&self.path, self.locking).map_err(|error| self.blamed(error))?;
+        let metadata = fs::metadata(&self.path).ok();
+        if self.append && metadata.is_some_and(|metadata| metadata.is_file()) {
+            return self.add(whole, &claim);
         }
+        let mut partial = match std::mem::replace(whole, Whole::Used) {
+            Whole::Held(bytes) => {
+                let begun = Partial::begin(&self.path, Existing::Replace, false);
+                let mut partial = match begun {
+                    Ok(partial) => partial,
+                    Err(error) => {
+                        *whole = Whole::Held(bytes);
+                        return Err(self.blamed(error));
+                    }
+                };
+                partial.copy_from(&mut bytes.reader(), &self.cancel)?;
+                partial
+            }
+            Whole::Spooled(partial) => partial,
+            Whole::Used => return Ok(()),
+        };
+        if let Some(modified) = self.modified {
+            let modified = SystemTime::UNIX_EPOCH + modified;
+            partial.file()?.set_modified(modified).map_err(|error| Error::io(&self.path, error))?;
+        }
+        partial.sync()?;
+        partial.finish()
     }
 
-    fn finish(mut self) -> Result<(), Error> {
-        if self.cancel.is_cancelled() {
-            return Err(Error::Abandoned);
-        }
+    /// Adds a message to the file that is there.
+    fn add(&self, whole: &mut Whole, claim: &Claim) -> Result<(), Error> {
         let failed = |error| Error::io(&self.path, error);
-        let modified = self.modified.map(|since| SystemTime::UNIX_EPOCH + since);
-        match std::mem::replace(&mut self.to, To::Over) {
-            To::Whole(mut partial) => {
-                if let Some(modified) = modified {
-                    partial.file()?.set_modified(modified).map_err(failed)?;
-                }
-                partial.sync()?;
-                partial.finish()
+        let turn = claim::try_turn(&self.path).ok_or_else(|| Error::Locked(self.path.clone()))?;
+        let opened = OpenOptions::new().append(true).open(&self.path);
+        let file = opened.map_err(failed).map_err(|error| self.blamed(error))?;
+        let before = file.metadata().map_err(failed)?;
+        claim.adding(&before).map_err(failed)?;
+        let mut added = Added { file, before: before.len(), finished: false, _turn: turn };
+        match std::mem::replace(whole, Whole::Used) {
+            Whole::Held(bytes) => added.file.write_all(&bytes).map_err(failed)?,
+            Whole::Spooled(partial) => {
+                copy(&mut partial.reader()?, &mut added.file, &self.path, &self.cancel)?;
             }
-            To::Added(mut added) => {
-                added.file.sync_data().map_err(failed)?;
-                if let Some(modified) = modified {
-                    added.file.set_modified(modified).map_err(failed)?;
-                }
-                added.finished = true;
-                Ok(())
-            }
-            To::Over => Ok(()),
+            Whole::Used => {}
         }
+        added.file.sync_data().map_err(failed)?;
+        if let Some(modified) = self.modified {
+            added.file.set_modified(SystemTime::UNIX_EPOCH + modified).map_err(failed)?;
+        }
+        claim.added().map_err(failed)?;
+        added.finished = true;
+        Ok(())
     }
+}
+
+/// Claims a file, and says what was cut off it.
+///
+/// # Errors
+/// As [`claim::claim`].
+pub(crate) fn claimed(path: &Path, locking: Locking) -> Result<Claim, Error> {
+    let claim = claim::claim(path, locking)?;
+    if claim.cut() > 0 {
+        let path = path.display();
+        tracing::warn!(
+            "{} bytes are cut off {path}: a process was killed while it was adding them",
+            claim.cut()
+        );
+    }
+    Ok(claim)
 }
 
 /// Whether a file may have a name that its message says, in a directory that the message does not choose.
@@ -524,9 +606,8 @@ mod tests {
         let url = format!("vfs:file://{}?{options}", root.display());
         let writing = Writing::parse(&url, &mut Vec::new()).unwrap();
         let name = Name { text: text.to_owned(), by_message };
-        let mut sink = Sink::begin(&writing, &name, None, &Cancel::default())?;
-        sink.write(Bytes::from_static(b"x"))?;
-        sink.finish()
+        let place = Place::of(&writing, &name, None, Cancel::default())?;
+        place.put(&mut Whole::Held(Bytes::from_static(b"x")))
     }
 
     fn place(name: &str) -> PathBuf {

@@ -1,10 +1,11 @@
 //! Taking a file: on a thread that may wait for the disk.
 
 use super::{MOST_REMEMBERED, after, records};
+use crate::engine::file::claimed;
 use crate::runtime::source::{Skipped, Source};
 use crate::state::lock;
 use ::files::Error;
-use ::files::claim::{Claim, claim};
+use ::files::claim::Claim;
 use ::files::directory::Version;
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
@@ -102,7 +103,7 @@ pub(super) fn take(source: &Source, path: PathBuf, size: Option<Option<u64>>) ->
 fn open(source: &Source, path: PathBuf, size: Option<Option<u64>>) -> Result<Opened, Why> {
     let failed = |error: io::Error| Why::from(Error::io(&path, error));
     check(source, &path, size)?;
-    let claim = claim(&path, source.locking)?;
+    let claim = claimed(&path, source.locking)?;
     // The process that had it before may have processed it, and another program put a new one there.
     let version = check(source, &path, size)?;
     if let Some(remembered) = remembered(source, &path, &version) {
