@@ -31,8 +31,8 @@ pub fn write_encoded(
         Serializer::new(out, options).finish()?;
     }
     let mut tree = TreeWriter::new(doc, out);
-    // An estimate, to avoid reallocations: a tag takes some 16 bytes.
-    let guess = (16 * doc.nodes.len()).clamp(256, 4096);
+    // An estimate, to avoid reallocations: a tag takes some 16 bytes, and texts that were added are written.
+    let guess = (16 * doc.nodes.len()).clamp(256, 4096) + doc.side.len();
     tree.out.reserve(if node == Document::ROOT { doc.source.len().max(guess) } else { guess });
     tree.write(node, if options.inherited_namespaces { Inherit::All } else { Inherit::Nothing });
     Ok(())

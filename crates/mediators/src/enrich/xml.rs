@@ -11,7 +11,8 @@ use xml::{Document, NodeId, NodeKind};
 /// What an XML source gives: nodes of a document of their own, or a text.
 enum Part {
     Nodes(Arc<XmlValue>),
-    Text(String),
+    /// Shared with a property: it may be large.
+    Text(Arc<str>),
 }
 
 impl Enrich {
@@ -101,7 +102,8 @@ impl Enrich {
     fn xml_source(&self, context: &mut Context) -> Result<(Option<Part>, Vec<NodeId>), Fault> {
         let as_part = |value: Option<&Value>| match value {
             Some(Value::Xml(xml)) => Some(Part::Nodes(Arc::clone(xml))),
-            Some(value @ (Value::String(_) | Value::Json(_))) => Some(Part::Text(value.to_string())),
+            Some(Value::String(text)) => Some(Part::Text(Arc::clone(text))),
+            Some(value @ Value::Json(_)) => Some(Part::Text(value.to_string().into())),
             _ => None,
         };
         let nodes = match &self.source {
@@ -117,7 +119,10 @@ impl Enrich {
                 let nodes: Vec<_> =
                     nodes.into_iter().filter(|&node| kinds.contains(&document.kind(node))).collect();
                 if nodes.iter().all(|&node| document.kind(node) == NodeKind::Text) && !nodes.is_empty() {
-                    let text = nodes.iter().map(|&node| document.text(node)).collect();
+                    let text = match *nodes {
+                        [node] => Arc::from(document.text(node)),
+                        _ => nodes.iter().map(|&node| document.text(node)).collect::<String>().into(),
+                    };
                     return Ok((Some(Part::Text(text)), Vec::new()));
                 }
                 nodes
@@ -144,7 +149,7 @@ impl Enrich {
                 })?;
                 let part = match parsed(&text) {
                     Some(xml) => Part::Nodes(Arc::new(xml)),
-                    None => Part::Text(text),
+                    None => Part::Text(text.into()),
                 };
                 return Ok((Some(part), Vec::new()));
             }
@@ -204,7 +209,7 @@ impl Enrich {
         match part {
             // An element has no place for a text among its children here, as where the target is in the message.
             Part::Text(_) if matches!(held, Some(Value::Xml(_))) => (None, false),
-            Part::Text(text) => (Some(Value::from(text)), false),
+            Part::Text(text) => (Some(Value::String(text)), false),
             Part::Nodes(xml) => {
                 let held = match held {
                     Some(Value::Xml(held)) => Some(held),
