@@ -86,29 +86,27 @@ impl Iso {
     /// The year has more than four digits.
     pub fn write(self, at: i64, kind: DateKind, zone: &str) -> Result<String, String> {
         let moment = if self.utc { Moment::of_utc(at)? } else { Moment::of_named(at, zone)? };
-        let by = |pattern: &str| DatePattern::simple(pattern)?.format(&moment);
-        let mut out = String::new();
-        if kind != DateKind::Time {
-            out.push_str(&by("yyyy-MM-dd")?);
+        let mut pattern = match kind {
+            DateKind::Date => "yyyy-MM-dd",
+            DateKind::Time => "",
+            DateKind::DateTime => "yyyy-MM-dd'T'",
         }
+        .to_owned();
         if kind != DateKind::Date {
-            if kind == DateKind::DateTime {
-                out.push('T');
-            }
-            out.push_str(&by(match self.accuracy {
+            pattern.push_str(match self.accuracy {
                 Accuracy::Hours => "HH",
                 Accuracy::Minutes => "HH:mm",
                 Accuracy::Seconds | Accuracy::Milliseconds => "HH:mm:ss",
-            })?);
+            });
             let fraction = at.rem_euclid(1000);
             if self.accuracy == Accuracy::Milliseconds && fraction != 0 {
-                out.push_str(format!(".{fraction:03}").trim_end_matches('0'));
+                pattern.push_str(format!(".{fraction:03}").trim_end_matches('0'));
             }
         }
         if self.offset.unwrap_or(kind != DateKind::Date) {
-            out.push_str(&by("XXX")?);
+            pattern.push_str("XXX");
         }
-        Ok(out)
+        DatePattern::simple(&pattern)?.format(&moment)
     }
 }
 

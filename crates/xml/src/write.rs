@@ -31,8 +31,8 @@ pub fn write_encoded(
         Serializer::new(out, options).finish()?;
     }
     let mut tree = TreeWriter::new(doc, out);
-    // An estimate, to avoid reallocations: a tag takes some 16 bytes, and texts that were added are written.
-    let guess = (16 * doc.nodes.len()).clamp(256, 4096) + doc.side.len();
+    // An estimate, to avoid reallocations: a tag takes some 16 bytes.
+    let guess = (16 * doc.nodes.len()).clamp(256, 4096);
     tree.out.reserve(if node == Document::ROOT { doc.source.len().max(guess) } else { guess });
     tree.write(node, if options.inherited_namespaces { Inherit::All } else { Inherit::Nothing });
     Ok(())
@@ -198,6 +198,9 @@ enum Inherit<'a> {
     Beyond(&'a Scope),
 }
 
+/// A text from this length on gets its place in the output at once.
+const LARGE_TEXT: usize = 1 << 16;
+
 /// A namespace that the document does not have.
 const ELSEWHERE: UriId = UNBOUND - 1;
 
@@ -230,7 +233,14 @@ impl<'a> TreeWriter<'a> {
                         self.unbind(n);
                     }
                 }
-                NodeKind::Text => push_text(self.out, doc.value(doc.node(n))),
+                NodeKind::Text => {
+                    let text = doc.value(doc.node(n));
+                    // With room for the tags behind it: without, the first of them would double the output.
+                    if text.len() >= LARGE_TEXT {
+                        self.out.reserve(text.len() + 4096);
+                    }
+                    push_text(self.out, text);
+                }
                 NodeKind::Attribute => push_attribute(self.out, doc.text(n)),
                 NodeKind::Comment => push_comment(self.out, doc.text(n)),
                 NodeKind::ProcessingInstruction => push_pi(self.out, doc.local(n), doc.text(n)),
@@ -469,6 +479,18 @@ mod tests {
 
     fn parse(text: &str, extents: bool) -> Document {
         Document::parse_str(text, &ParseOptions { extents, ..ParseOptions::default() }).expect(text)
+    }
+
+    /// What a text takes depends on itself, and not on the others of its document.
+    #[test]
+    fn the_output_has_room_for_what_is_written() {
+        let mut doc = parse("<o><small>1</small><large/></o>", false);
+        let outermost = doc.document_element().unwrap();
+        let [small, large] = [0, 1].map(|at| doc.children(outermost).nth(at).unwrap());
+        doc.append_text(large, &"x".repeat(10 << 20));
+        assert!(to_string(&doc, small).capacity() < 8192);
+        let written = to_string(&doc, large);
+        assert!(written.capacity() < written.len() + (1 << 16));
     }
 
     const SOURCES: &[&str] = &[

@@ -431,13 +431,12 @@ impl Fields {
                 return Some(rest);
             }
             'z' | 'V' => {
-                let end =
-                    text.find(|c: char| !c.is_ascii_alphabetic() && !"/_".contains(c)).unwrap_or(text.len());
-                self.zone = Some(text.get(..end).filter(|name| !name.is_empty())?.to_owned());
-                if matches!(&text[..end], "Z" | "UTC" | "GMT") {
+                let (name, rest) = read_zone_name(text)?;
+                if matches!(name, "Z" | "UTC" | "GMT") {
                     self.offset = Some(Offset::UTC);
                 }
-                return text.get(end..);
+                self.zone = Some(name.to_owned());
+                return Some(rest);
             }
             _ => {}
         }
@@ -528,6 +527,12 @@ fn closing(parts: &[Part], open: usize) -> Option<usize> {
         }
         (depth == 0).then_some(at)
     })
+}
+
+/// The name of a time zone at the beginning of a text, and the rest.
+fn read_zone_name(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_alphabetic() && !"/_".contains(c)).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
 }
 
 fn read_offset(text: &str) -> Option<(Offset, &str)> {

@@ -1,6 +1,6 @@
 //! Reading by patterns of `SimpleDateFormat`, leniently as Java does.
 
-use super::{MAX_WIDTH, MILLISECOND, Moment, Part, read_offset};
+use super::{MAX_WIDTH, MILLISECOND, Moment, Part, read_offset, read_zone_name};
 use jiff::Zoned;
 use jiff::civil::{Date, Time};
 use jiff::tz::Offset;
@@ -122,14 +122,12 @@ impl Simple {
                     self.offset = Some(offset);
                     return Some(rest);
                 }
-                let end =
-                    text.find(|c: char| !c.is_ascii_alphabetic() && !"/_".contains(c)).unwrap_or(text.len());
-                let name = text.get(..end).filter(|name| !name.is_empty() && letter != 'X')?;
+                let (name, rest) = read_zone_name(text).filter(|_| letter != 'X')?;
                 if matches!(name, "UTC" | "GMT") {
                     self.offset = Some(Offset::UTC);
                 }
                 self.zone = Some(name.to_owned());
-                text.get(end..)
+                Some(rest)
             }
         }
     }

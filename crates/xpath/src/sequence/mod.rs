@@ -700,44 +700,40 @@ impl<'a> Eval<'a> {
             }
             Seq::InstanceOf(a, ty) => ty.matches_in(&self.value(a, at)?, self)?,
             Seq::CastableList(a, ty, optional) => {
-                let value = self.value(a, at)?;
-                match (value.len(), value.item(0)) {
-                    (0, _) => *optional,
-                    (1, Some(item)) => match self.atom_of_item(item, "castable", span)? {
-                        Some(atom) => list_of(&atom, ty, span).is_ok(),
-                        None => *optional,
-                    },
-                    _ => false,
-                }
+                self.castable(a, *optional, at, span, |atom| list_of(atom, ty, span).is_ok())?
             }
             Seq::CastableName(a, namespaces, optional) => {
-                let value = self.value(a, at)?;
-                match (value.len(), value.item(0)) {
-                    (0, _) => *optional,
-                    (1, Some(item)) => match self.atom_of_item(item, "castable", span)? {
-                        Some(Atomic::Name(_)) => true,
-                        Some(atom) => named(&atom, namespaces, span).is_ok(),
-                        None => *optional,
-                    },
-                    _ => false,
-                }
+                let is_name =
+                    |atom: &Atomic| matches!(atom, Atomic::Name(_)) || named(atom, namespaces, span).is_ok();
+                self.castable(a, *optional, at, span, is_name)?
             }
             Seq::Castable(a, ty, optional) => {
-                let value = self.value(a, at)?;
-                match (value.len(), value.item(0)) {
-                    (0, _) => *optional,
-                    (1, Some(item)) => match self.atom_of_item(item, "castable", span)? {
-                        Some(atom) => atom.cast(ty).is_ok(),
-                        None => *optional,
-                    },
-                    _ => false,
-                }
+                self.castable(a, *optional, at, span, |atom| atom.cast(ty).is_ok())?
             }
             Seq::Exists(wanted, a) => match a.ty() {
                 Type::NodeSet => self.boolean(a, at)? == *wanted,
                 _ => self.value(a, at)?.is_empty() != *wanted,
             },
             _ => self.truth_of(&self.sequence(s, at)?, span)?,
+        })
+    }
+
+    /// `castable as`: whether there is one value that can be cast, or none where that is allowed.
+    fn castable(
+        &self,
+        a: &'a Op,
+        optional: bool,
+        at: Frame,
+        span: Span,
+        fits: impl Fn(&Atomic) -> bool,
+    ) -> Result<bool, Fault> {
+        let value = self.value(a, at)?;
+        Ok(match (value.len(), value.item(0)) {
+            (0, _) => optional,
+            (1, Some(item)) => {
+                self.atom_of_item(item, "castable", span)?.map_or(optional, |atom| fits(&atom))
+            }
+            _ => false,
         })
     }
 
