@@ -80,6 +80,8 @@ pub(crate) struct Compiler<'o> {
     variables: Vec<VariableRef>,
     functions: Vec<ExtensionName>,
     function_reads: Vec<bool>,
+    /// The results of all these functions are the same throughout an evaluation.
+    stable: bool,
     pub uses: Uses,
     /// Compiling a variable's equivalent expression: it may not refer to variables again.
     inside_equivalent: bool,
@@ -97,6 +99,7 @@ impl<'o> Compiler<'o> {
             variables: Vec::new(),
             functions: Vec::new(),
             function_reads: Vec::new(),
+            stable: true,
             uses: Uses::default(),
             inside_equivalent: false,
         }
@@ -119,6 +122,7 @@ impl<'o> Compiler<'o> {
 
     /// The needs of an inner function are needs of this expression.
     pub fn includes(&mut self, inner: &Program) {
+        self.stable &= inner.functions.is_empty();
         self.uses.document |= inner.uses.document;
         for (function, reads) in inner.functions.iter().zip(&inner.function_reads) {
             if !self.functions.contains(function) {
@@ -242,15 +246,22 @@ impl<'o> Compiler<'o> {
         };
         let from_many = analyse(&mut steps, many, |s, b, o| (s.break_many, s.overlaps_many) = (b, o));
         // The value of a variable of the expression or of an extension function may change.
-        let invariant = matches!(start, From::Root | From::Op(Op::Current(_)))
-            && self.locals.is_empty()
-            && self.functions.is_empty();
+        let fixed = match &start {
+            From::Root | From::Op(Op::Current(_)) => true,
+            From::Op(Op::Extension(_, args, ..)) => args.is_empty(),
+            _ => false,
+        };
+        let invariant = fixed && self.locals.is_empty() && self.stable;
         let direct = is_direct(&start, &filter, &steps);
+        let is_condition =
+            |predicate: &Predicate| !matches!(predicate, Predicate::Position(_) | Predicate::Last);
+        let plain = direct && !steps.iter().any(|step| step.predicates.iter().any(is_condition));
         let dot = matches!(start, From::Context)
             && filter.is_empty()
             && matches!(&*steps, [step] if step.axis == Axis::SelfAxis && step.test == Test::Node && step.predicates.is_empty());
         Op::Path(Box::new(Path {
             direct,
+            plain,
             dot,
             start,
             filter: filter.into(),
@@ -462,6 +473,7 @@ impl<'o> Compiler<'o> {
             Function::Current => Err(XPathError::new("`current()` takes no arguments", span)),
             Function::Extension(info) => {
                 ext.slot = info.slot;
+                self.stable &= info.stable;
                 self.uses.document |= info.reads_document;
                 let args = self.ops(args)?;
                 let index = match self.functions.iter().position(|f| *f == ext) {

@@ -7,6 +7,7 @@ use crate::error::{NotStreamable, XPathError};
 use crate::eval::Eval;
 use crate::options::{CompileOptions, Version};
 use crate::parser::parse;
+use crate::plan::Op;
 use crate::stream::{StreamAs, StreamContext, StreamPlan};
 use crate::value::{Item, Node, NodeSet, Type, Value};
 use std::borrow::Cow;
@@ -145,6 +146,24 @@ impl Expression {
         let found = eval.string(&self.program.op, eval.frame());
         eval.end();
         found.map_err(|e| *e)
+    }
+
+    /// Whether it is an operation of XPath 2.0 or 3.1 on single values.
+    pub fn is_single(&self) -> bool {
+        matches!(&self.program.op, Op::Sequence(op) if op.single)
+    }
+
+    /// The text of the value as `xs:string`, where the expression [is such an operation](Expression::is_single) and its operands are
+    /// single at run time. `None`: another evaluation is needed. Errors: those of the evaluation.
+    pub fn evaluate_single_text<'a>(
+        &'a self,
+        cx: &'a Context<'a>,
+    ) -> Result<Option<Cow<'a, str>>, XPathError> {
+        let Op::Sequence(op) = &self.program.op else { return Ok(None) };
+        let eval = Eval::new(&self.program, cx);
+        let found = eval.single(op, eval.frame());
+        eval.end();
+        Ok(found.map_err(|e| *e)?.map(|single| single.into_text()))
     }
 
     /// The nodes in document order; an error if the value is not a node-set.

@@ -72,18 +72,17 @@ pub fn format(n: f64) -> Cow<'static, str> {
         return Cow::Borrowed("0");
     }
     if n.fract() == 0.0 && n.abs() < 1e15 {
-        let small = n as i64;
-        const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
-        return match DIGITS.get(usize::try_from(small).unwrap_or(usize::MAX)) {
-            Some(d) => Cow::Borrowed(d),
-            None => Cow::Owned(integer(small)),
-        };
+        return integer(n as i64);
     }
     Cow::Owned(n.to_string())
 }
 
 /// The digits of an integer.
-fn integer(n: i64) -> String {
+pub(crate) fn integer(n: i64) -> Cow<'static, str> {
+    const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+    if let Some(digit) = usize::try_from(n).ok().and_then(|n| DIGITS.get(n)) {
+        return Cow::Borrowed(digit);
+    }
     let (mut digits, mut at, mut rest) = ([0u8; 20], 20, n.unsigned_abs());
     loop {
         at -= 1;
@@ -98,7 +97,7 @@ fn integer(n: i64) -> String {
         text.push('-');
     }
     text.extend(digits[at..].iter().map(|digit| char::from(*digit)));
-    text
+    Cow::Owned(text)
 }
 
 /// `round()`: the nearest integer, halves towards positive infinity, the sign of zero kept.

@@ -112,11 +112,13 @@ pub struct FunctionInfo {
     pub returns: Type,
     /// It reads the document beyond its arguments (`key()`, `id()`, …).
     pub reads_document: bool,
+    /// Its results are the same throughout an evaluation, whatever the context item is (`current()`).
+    pub stable: bool,
 }
 
 impl Default for FunctionInfo {
     fn default() -> Self {
-        FunctionInfo { slot: 0, returns: Type::Any, reads_document: false }
+        FunctionInfo { slot: 0, returns: Type::Any, reads_document: false, stable: false }
     }
 }
 

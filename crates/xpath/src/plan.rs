@@ -59,6 +59,8 @@ pub(crate) struct Path {
     pub invariant: bool,
     /// It runs by [`crate::eval::direct`].
     pub direct: bool,
+    /// So it does, and it has no condition.
+    pub plain: bool,
     /// It is `.`.
     pub dot: bool,
     pub span: Span,

@@ -310,8 +310,9 @@ impl FunctionLibrary for Library<'_> {
                 (0, true) if self.version2 => match functions::find("", "current", true) {
                     Some((slot, _)) => Function::Extension(FunctionInfo {
                         slot,
-                        returns: xpath::Type::Any,
                         reads_document: true,
+                        stable: true,
+                        ..FunctionInfo::default()
                     }),
                     None => Function::Current,
                 },
@@ -325,8 +326,8 @@ impl FunctionLibrary for Library<'_> {
         {
             return Function::Extension(FunctionInfo {
                 slot: USER_FUNCTION + slot,
-                returns: xpath::Type::Any,
                 reads_document: true,
+                ..FunctionInfo::default()
             });
         }
         if let Some(name) = self.symbols.find(namespace, local)
@@ -334,8 +335,8 @@ impl FunctionLibrary for Library<'_> {
         {
             return Function::Extension(FunctionInfo {
                 slot: USER_FUNCTION + slot,
-                returns: xpath::Type::Any,
                 reads_document: true,
+                ..FunctionInfo::default()
             });
         }
         if let Some(class) = functions::java_class(namespace, local) {
@@ -353,8 +354,8 @@ impl FunctionLibrary for Library<'_> {
             None if !namespace.is_empty() && self.current && !self.strict => {
                 Function::Extension(FunctionInfo {
                     slot: UNKNOWN_FUNCTION,
-                    returns: xpath::Type::Any,
                     reads_document: true,
+                    ..FunctionInfo::default()
                 })
             }
             None => Function::Unknown,
@@ -364,9 +365,12 @@ impl FunctionLibrary for Library<'_> {
                     (l, m) => format!("{local}() takes {l} to {m} arguments, not {arity}"),
                 })
             }
-            Some((slot, builtin)) => {
-                Function::Extension(FunctionInfo { slot, returns: builtin.returns, reads_document: true })
-            }
+            Some((slot, builtin)) => Function::Extension(FunctionInfo {
+                slot,
+                returns: builtin.returns,
+                reads_document: true,
+                ..FunctionInfo::default()
+            }),
         }
     }
 

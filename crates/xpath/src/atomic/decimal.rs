@@ -63,8 +63,15 @@ impl Decimal {
 
     /// The nearest double.
     pub fn to_double(self) -> f64 {
-        if self.scale == 0 && self.coefficient.unsigned_abs() < 1 << 53 {
-            return self.coefficient as f64;
+        // The quotient of two integers that doubles hold exactly is the nearest double.
+        const POWERS: [f64; 23] = [
+            1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
+            1e18, 1e19, 1e20, 1e21, 1e22,
+        ];
+        if self.coefficient.unsigned_abs() < 1 << 53
+            && let Some(power) = POWERS.get(self.scale as usize)
+        {
+            return self.coefficient as f64 / power;
         }
         self.to_string().parse().unwrap_or(f64::NAN)
     }
@@ -253,6 +260,26 @@ mod tests {
 
     fn d(text: &str) -> Decimal {
         Decimal::parse(text).unwrap_or_else(|| panic!("{text}"))
+    }
+
+    #[test]
+    fn the_nearest_double() {
+        let texts = [
+            "0",
+            "0.1",
+            "-1.1",
+            "1.19",
+            "123456789.987654321",
+            "9007199254740991",
+            "-9007199254740.991",
+            "9007199254740993",
+            "0.0000000000000000000001",
+            "0.9007199254740993",
+            "3.141592653589793238462643383279",
+        ];
+        for text in texts {
+            assert_eq!(d(text).to_double(), text.parse::<f64>().expect("a number"), "{text}");
+        }
     }
 
     #[test]

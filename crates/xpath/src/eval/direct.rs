@@ -68,7 +68,7 @@ thread_local! {
 impl<'a> Eval<'a> {
     /// The start of a direct path; `None`: it runs in the general way.
     #[inline]
-    pub(super) fn direct(&self, p: &'a Path, at: Frame) -> Result<Option<(&'a Document, Node)>, Fault> {
+    pub(crate) fn direct(&self, p: &'a Path, at: Frame) -> Result<Option<(&'a Document, Node)>, Fault> {
         if !p.direct {
             return Ok(None);
         }
@@ -96,7 +96,7 @@ impl<'a> Eval<'a> {
     }
 
     /// Runs the steps of a direct path from one node, in the order of the axes.
-    pub(super) fn walk<F>(
+    pub(crate) fn walk<F>(
         &self,
         doc: &'a Document,
         document: DocId,
@@ -212,7 +212,7 @@ impl<'a> Eval<'a> {
 
     /// The string value of a node of the tree.
     #[inline]
-    pub(super) fn text_of(
+    pub(crate) fn text_of(
         &self,
         doc: &'a Document,
         document: DocId,

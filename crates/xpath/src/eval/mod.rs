@@ -20,6 +20,7 @@ use crate::number::{self, arithmetic};
 use crate::plan::{Core, Op};
 use crate::sequence::State;
 use crate::sequence::plan::Seq;
+use crate::sequence::single::Single;
 use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -246,11 +247,11 @@ impl<'a> Eval<'a> {
 
     /// The value of a variable that is in the context's list.
     #[inline]
-    fn local(&self, index: u32) -> Option<&'a Value> {
+    pub(crate) fn local(&self, index: u32) -> Option<&'a Value> {
         self.cx.locals.get(self.program.variables[index as usize].name.slot as usize)
     }
 
-    fn variable(&self, index: u32, span: Span) -> Result<Value, Fault> {
+    pub(crate) fn variable(&self, index: u32, span: Span) -> Result<Value, Fault> {
         if let Some(value) = self.local(index) {
             return Ok(value.clone());
         }
@@ -462,6 +463,11 @@ impl<'a> Eval<'a> {
             Op::Variable(index, ..) if let Some(value) = self.local(*index) => match value {
                 Value::String(text) => Cow::Borrowed(text),
                 value => self.value_string(value)?,
+            },
+            Op::Sequence(s) if let Some(single) = self.single(s, at)? => match single {
+                // As all numbers here.
+                Single::Double(n) => number::format(n),
+                other => other.into_text(),
             },
             Op::Variable(..) | Op::Extension(..) | Op::Sequence(_) => {
                 self.value_string(&self.value(op, at)?)?

@@ -241,7 +241,7 @@ impl<'a> Eval<'a> {
     pub(super) fn new_map(&self, pairs: &'a [(Op, Op)], at: Frame, span: Span) -> Result<Value, Fault> {
         let mut map = Map::new();
         for (key, value) in pairs {
-            let Some(key) = self.single(key, at, "a key of a map", span)? else {
+            let Some(key) = self.one(key, at, "a key of a map", span)? else {
                 return Err(failed("XPTY0004", "a key of a map must be a single value", span));
             };
             spend(4)?;

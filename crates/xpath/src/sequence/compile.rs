@@ -32,7 +32,7 @@ impl NamespaceResolver for Declared<'_> {
 }
 
 fn op(kind: Seq, ty: Type, span: Span) -> Op {
-    Op::Sequence(Box::new(SeqOp { kind, ty, span }))
+    Op::Sequence(Box::new(SeqOp::new(kind, ty, span)))
 }
 
 fn literal(value: impl Into<Value>, span: Span) -> Op {

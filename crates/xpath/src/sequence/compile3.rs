@@ -15,7 +15,7 @@ use crate::value::Type;
 use std::sync::Arc;
 
 fn op(kind: Seq, span: Span) -> Op {
-    Op::Sequence(Box::new(SeqOp { kind, ty: Type::Any, span }))
+    Op::Sequence(Box::new(SeqOp::new(kind, Type::Any, span)))
 }
 
 /// A variable of a function: namespace and local name.

@@ -5,6 +5,7 @@
 //! evaluated eagerly, except for the inputs of `for`, `some` and `every` and where only existence is needed.
 
 mod apply;
+mod compare;
 mod compile;
 mod compile3;
 pub(crate) mod functions;
@@ -12,9 +13,10 @@ mod joined;
 pub(crate) mod operators;
 pub(crate) mod plan;
 pub(crate) mod positions;
+pub(crate) mod single;
 pub(crate) mod types;
 
-use crate::ast::{BinaryOp, Operator};
+use crate::ast::Operator;
 use crate::atomic::{Atomic, AtomicType, Moment};
 use crate::error::Span;
 use crate::eval::{Eval, Fault, Frame, made, spend};
@@ -303,6 +305,11 @@ impl<'a> Eval<'a> {
         locals.extend(args);
     }
 
+    /// The value of a variable of the expression.
+    fn bound(&self, slot: u32) -> Option<Value> {
+        self.version2.get()?.locals.borrow().get(slot as usize).cloned()
+    }
+
     /// Sets a variable of the expression.
     pub(crate) fn bind(&self, slot: u32, value: Value) {
         let mut locals = self.state().locals.borrow_mut();
@@ -380,7 +387,7 @@ impl<'a> Eval<'a> {
     }
 
     /// An operand as at most one atomic value.
-    pub(crate) fn single(
+    pub(crate) fn one(
         &self,
         op: &'a Op,
         at: Frame,
@@ -412,52 +419,12 @@ impl<'a> Eval<'a> {
         })
     }
 
-    /// A general comparison in 1.0 compatibility mode (XPath 2.0 section 3.5.2).
-    fn compatible_comparison(
-        &self,
-        op: BinaryOp,
-        left: Value,
-        right: Value,
-        span: Span,
-    ) -> Result<bool, Fault> {
-        let boolean = |value: &Value| match value {
-            Value::Boolean(truth) => Some(*truth),
-            Value::Atomic(Atomic::Boolean(truth)) => Some(*truth),
-            _ => None,
-        };
-        let (a, b) = match (boolean(&left), boolean(&right)) {
-            (None, None) => (self.atoms_of(&left)?, self.atoms_of(&right)?),
-            (a, b) => {
-                let truth = |boolean: Option<bool>, value: &Value| match boolean {
-                    Some(truth) => Ok(truth),
-                    None => self.truth_of(value, span),
-                };
-                (vec![Atomic::Boolean(truth(a, &left)?)], vec![Atomic::Boolean(truth(b, &right)?)])
-            }
-        };
-        let ordered = !matches!(op, BinaryOp::Equal | BinaryOp::NotEqual);
-        for a in &a {
-            spend(1 + (b.len() >> 1))?;
-            for b in &b {
-                let numbers = ordered || a.is_numeric() || b.is_numeric();
-                let temporal = |atom: &Atomic| matches!(atom, Atomic::Moment(_) | Atomic::Duration(_));
-                let holds = if numbers && !(temporal(a) && temporal(b)) {
-                    let (a, b) = (Atomic::Double(a.to_double()), Atomic::Double(b.to_double()));
-                    operators::value_comparison(op, &a, &b, span)?
-                } else {
-                    operators::general_comparison(op, a, b, span)?
-                };
-                if holds {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
-    }
-
     /// The value of an operation on sequences.
     pub(crate) fn sequence(&self, s: &'a SeqOp, at: Frame) -> Result<Value, Fault> {
         let span = s.span;
+        if let Some(single) = self.single(s, at)? {
+            return Ok(single.into());
+        }
         Ok(match &s.kind {
             Seq::Literal(value) => value.clone(),
             Seq::Comma(ops) => self.joined(ops, at, span)?,
@@ -511,15 +478,15 @@ impl<'a> Eval<'a> {
                 Value::from(operators::arithmetic(*op, &a, &b, span)?)
             }
             Seq::Arithmetic(op, a, b) => {
-                let a = self.single(a, at, op.symbol(), span)?;
-                let b = self.single(b, at, op.symbol(), span)?;
+                let a = self.one(a, at, op.symbol(), span)?;
+                let b = self.one(b, at, op.symbol(), span)?;
                 match (a, b) {
                     (Some(a), Some(b)) => Value::from(operators::arithmetic(*op, &a, &b, span)?),
                     _ => Value::Empty,
                 }
             }
             Seq::Sign(minus, a) => {
-                let Some(atom) = self.single(a, at, if *minus { "unary -" } else { "unary +" }, span)? else {
+                let Some(atom) = self.one(a, at, if *minus { "unary -" } else { "unary +" }, span)? else {
                     return Ok(Value::Empty);
                 };
                 match atom {
@@ -587,12 +554,12 @@ impl<'a> Eval<'a> {
                 };
                 Value::from(atom.cast(ty).map_err(|e| failed(e.code, e.message, span))?)
             }
-            Seq::CastList(a, ty, optional) => match self.single(a, at, "a cast to a list", span)? {
+            Seq::CastList(a, ty, optional) => match self.one(a, at, "a cast to a list", span)? {
                 None if *optional => Value::Empty,
                 None => return Err(failed("XPTY0004", "a cast to a list needs a value", span)),
                 Some(atom) => list_of(&atom, ty, span)?,
             },
-            Seq::CastName(a, namespaces, optional) => match self.single(a, at, "cast as xs:QName", span)? {
+            Seq::CastName(a, namespaces, optional) => match self.one(a, at, "cast as xs:QName", span)? {
                 None if *optional => Value::Empty,
                 None => return Err(failed("XPTY0004", "cast as xs:QName needs a value", span)),
                 Some(name @ Atomic::Name(_)) => Value::from(name),
@@ -714,7 +681,10 @@ impl<'a> Eval<'a> {
                 Type::NodeSet => self.boolean(a, at)? == *wanted,
                 _ => self.value(a, at)?.is_empty() != *wanted,
             },
-            _ => self.truth_of(&self.sequence(s, at)?, span)?,
+            _ => match self.single(s, at)? {
+                Some(single) => single.truth(),
+                None => self.truth_of(&self.sequence(s, at)?, span)?,
+            },
         })
     }
 
@@ -735,134 +705,6 @@ impl<'a> Eval<'a> {
             }
             _ => false,
         })
-    }
-
-    fn value_comparison(
-        &self,
-        op: BinaryOp,
-        a: &'a Op,
-        b: &'a Op,
-        at: Frame,
-        span: Span,
-    ) -> Result<Option<bool>, Fault> {
-        let a = self.single(a, at, "a value comparison", span)?;
-        let b = self.single(b, at, "a value comparison", span)?;
-        match (a, b) {
-            (Some(a), Some(b)) => operators::value_comparison(op, &a, &b, span).map(Some),
-            _ => Ok(None),
-        }
-    }
-
-    fn general_comparison(
-        &self,
-        op: BinaryOp,
-        a: &'a Op,
-        b: &'a Op,
-        at: Frame,
-        span: Span,
-    ) -> Result<bool, Fault> {
-        if self.program.compatible {
-            let (left, right) = (self.value(a, at)?, self.value(b, at)?);
-            return self.compatible_comparison(op, left, right, span);
-        }
-        // A number in a range: the range is not expanded.
-        if op == BinaryOp::Equal {
-            let range = |o: &'a Op| match o {
-                Op::Sequence(s) => match &s.kind {
-                    Seq::Range(from, to) => Some((from, to)),
-                    _ => None,
-                },
-                _ => None,
-            };
-            let found = range(b).map(|range| (a, range)).or_else(|| range(a).map(|range| (b, range)));
-            if let Some((other, (from, to))) = found {
-                let value = self.value(other, at)?;
-                if let Some(atom) = value.single_atomic()
-                    && atom.is_numeric()
-                {
-                    let (from, to) = (self.integer(from, at, span)?, self.integer(to, at, span)?);
-                    let (Some(from), Some(to)) = (from, to) else { return Ok(false) };
-                    let number = atom.to_double();
-                    return Ok(number.fract() == 0.0 && from as f64 <= number && number <= to as f64);
-                }
-            }
-        }
-        // `. = //a`: untyped values on both sides are compared as strings.
-        let is_context = |o: &Op| matches!(o, Op::Sequence(s) if matches!(s.kind, Seq::ContextItem));
-        if matches!(op, BinaryOp::Equal | BinaryOp::NotEqual)
-            && at.node.as_atomic().is_none()
-            && !at.node.is_namespace()
-            && matches!(
-                self.doc(at.node.doc)?.kind(at.node.id),
-                NodeKind::Element | NodeKind::Attribute | NodeKind::Text
-            )
-        {
-            let path = if is_context(a) { Some(b) } else { Some(a).filter(|_| is_context(b)) };
-            if let Some(path) = path
-                && let Some(strings) = self.hoisted(op, path, at)?
-            {
-                return Ok(strings.any(op, &self.node_string(at.node)?));
-            }
-        }
-        // Nodes on one side are compared one by one, until one decides.
-        let nodes = |o: &Op| matches!(o, Op::Path(_) | Op::Union(_));
-        if nodes(a) || nodes(b) {
-            let (walked, other, op) = if nodes(a) { (a, b, op) } else { (b, a, op.mirrored()) };
-            let other = self.value(other, at)?;
-            if let Some(atom) = other.single_atomic()
-                && let Some(wanted) = exact_double(&atom)
-            {
-                let mut found = false;
-                self.each(walked, at, &mut |node| {
-                    spend(1)?;
-                    found = match self.untyped_double(node)? {
-                        Some(number) => crate::number::relation(op, number, wanted),
-                        None => operators::general_comparison(op, &self.atom_of_node(node)?, &atom, span)?,
-                    };
-                    Ok(!found)
-                })?;
-                return Ok(found);
-            }
-            let others = self.atoms_of(&other)?;
-            if others.is_empty() {
-                return Ok(false);
-            }
-            let mut found = false;
-            self.each(walked, at, &mut |node| {
-                let atom = self.atom_of_node(node)?;
-                spend(1 + (others.len() >> 1))?;
-                for other in &others {
-                    if operators::general_comparison(op, &atom, other, span)? {
-                        found = true;
-                        break;
-                    }
-                }
-                Ok(!found)
-            })?;
-            return Ok(found);
-        }
-        let (left, right) = (self.value(a, at)?, self.value(b, at)?);
-        if let (Some(a), Some(b)) = (left.single_atomic(), right.single_atomic())
-            && !a.is_function()
-            && !b.is_function()
-        {
-            spend(1)?;
-            return operators::general_comparison(op, &a, &b, span);
-        }
-        let (left, right) = (self.atoms_of(&left)?, self.atoms_of(&right)?);
-        if op == BinaryOp::Equal && left.len() > 8 && right.len() > 8 && texts(&left) && texts(&right) {
-            let texts: HashSet<&str> = right.iter().filter_map(|a| a.as_text()).map(|s| &**s).collect();
-            return Ok(left.iter().any(|a| a.as_text().is_some_and(|s| texts.contains(&**s))));
-        }
-        for a in &left {
-            spend(1 + (right.len() >> 1))?;
-            for b in &right {
-                if operators::general_comparison(op, a, b, span)? {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
     }
 
     /// `a/b`: `b` for each node of `a`; nodes come in document order, atomic values in the order they are made.
@@ -904,15 +746,6 @@ impl<'a> Eval<'a> {
             }
         }
         Ok(Value::from_items(kept))
-    }
-}
-
-/// A number that a comparison with a double compares as this double.
-fn exact_double(atom: &Atomic) -> Option<f64> {
-    match atom {
-        Atomic::Double(number) => Some(*number),
-        Atomic::Integer(number) if number.unsigned_abs() <= 1 << 53 => Some(*number as f64),
-        _ => None,
     }
 }
 
@@ -960,10 +793,6 @@ fn named(atom: &Atomic, namespaces: &[(String, String)], span: Span) -> Result<A
         namespace: namespace.into(),
         local: local.into(),
     })))
-}
-
-fn texts(atoms: &[Atomic]) -> bool {
-    atoms.iter().all(|a| matches!(a, Atomic::Untyped(_) | Atomic::String(_)))
 }
 
 /// An array constructor.

@@ -18,6 +18,8 @@ pub(crate) struct SeqOp {
     /// The static properties of its value.
     pub ty: Type,
     pub span: Span,
+    /// It may be evaluated by [`super::single`].
+    pub single: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -120,6 +122,10 @@ impl Arithmetic {
 }
 
 impl SeqOp {
+    pub fn new(kind: Seq, ty: Type, span: Span) -> SeqOp {
+        SeqOp { single: super::single::is_single(&kind), kind, ty, span }
+    }
+
     /// The operands that have its own context.
     pub fn operands(&self) -> Vec<&Op> {
         match &self.kind {

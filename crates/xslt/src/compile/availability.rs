@@ -87,8 +87,8 @@ impl FunctionLibrary for Static<'_> {
         match STATIC.iter().position(|name| *name == local && uri.is_none()) {
             Some(slot) => xpath::Function::Extension(FunctionInfo {
                 slot: slot as u32,
-                returns: xpath::Type::Any,
                 reads_document: false,
+                ..FunctionInfo::default()
             }),
             None => xpath::Function::Unknown,
         }

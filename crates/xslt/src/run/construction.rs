@@ -248,8 +248,7 @@ impl Engine<'_> {
                     return Ok(Cow::Borrowed(text));
                 }
                 if select.is_many() {
-                    let value = self.value(select, focus, frame, *place)?;
-                    return self.text_of_items(value, *place).map(Cow::Owned);
+                    return self.items_text(select, focus, frame, *place).map(Cow::Owned);
                 }
                 self.string(select, focus, frame, *place).map(Cow::Owned)
             }

@@ -101,6 +101,21 @@ impl Engine<'_> {
         })
     }
 
+    /// The text of the items of a value, separated by spaces (XSLT 2.0).
+    pub(super) fn items_text(&self, expr: &Expr, focus: Focus, frame: &Frame, place: Place) -> Res<String> {
+        if let Expr::XPath(xpath) = expr
+            && xpath.expression.is_single()
+        {
+            let text = self.with(expr, focus, frame, place, |expression, cx| {
+                Ok(expression.evaluate_single_text(cx)?.map(Cow::into_owned))
+            })?;
+            if let Some(text) = text {
+                return Ok(text);
+            }
+        }
+        self.text_of_items(self.value(expr, focus, frame, place)?, place)
+    }
+
     pub(super) fn avt<'t>(
         &'t self,
         avt: &'t Avt,
@@ -143,12 +158,7 @@ impl Engine<'_> {
                             text.push_str(&value);
                         }
                         AvtPart::Items(expr) => {
-                            let value = self.value(expr, focus, frame, place)?;
-                            if let Value::String(value) = &value {
-                                text.push_str(value);
-                                continue;
-                            }
-                            text.push_str(&self.text_of_items(value, place)?);
+                            text.push_str(&self.items_text(expr, focus, frame, place)?);
                         }
                         AvtPart::Expr(expr) => self.with(expr, focus, frame, place, |expression, cx| {
                             text.push_str(&expression.evaluate_string(cx)?);

@@ -345,9 +345,7 @@ impl Engine<'_> {
             return Ok(());
         }
         if select.is_many() {
-            let value = self.value(select, *focus, frame, place)?;
-            let text = self.text_of_items(value, place)?;
-            out.text(&text, raw);
+            out.text(&self.items_text(select, *focus, frame, place)?, raw);
             return Ok(());
         }
         self.with(select, *focus, frame, place, |expression, cx| {

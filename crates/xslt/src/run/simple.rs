@@ -99,7 +99,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The text of an expression that is a local variable or simple, where it is a single value of XSLT 1.0.
+    /// The text of an expression that is a local variable or simple, where it is a single value.
     #[inline]
     pub(super) fn quick_text<'t>(
         &'t self,
@@ -109,7 +109,10 @@ impl Engine<'_> {
     ) -> Option<Cow<'t, str>> {
         let Expr::XPath(xpath) = expr else { return None };
         if let Some(slot) = xpath.local {
-            return self.local_text(slot, frame);
+            return match frame.locals.get(slot as usize)? {
+                Value::Atomic(atom) if !atom.is_function() => Some(atom.to_text()),
+                _ => self.local_text(slot, frame),
+            };
         }
         match self.simple(xpath, node, frame)? {
             SimpleValue::Number(number) => Some(xpath::number::format(number)),

@@ -258,7 +258,12 @@ impl FunctionLibrary for Library {
                 };
                 // Whether an expression that is made when it runs reads the document is not known before.
                 let reads_document = local == "evaluate";
-                Function::Extension(FunctionInfo { slot: slot as u32, returns, reads_document })
+                Function::Extension(FunctionInfo {
+                    slot: slot as u32,
+                    returns,
+                    reads_document,
+                    ..FunctionInfo::default()
+                })
             }
         }
     }

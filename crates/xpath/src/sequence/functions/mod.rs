@@ -19,6 +19,7 @@ mod uris;
 mod version3;
 
 use super::operators::{Number, failed};
+use super::single::SingleFunction;
 use crate::atomic::{Atomic, AtomicType, Kind, Moment, NameValue};
 use crate::collation::Collation;
 use crate::error::Span;
@@ -55,6 +56,8 @@ pub(crate) struct Entry {
     pub embedder: bool,
     /// It takes constant time, however long its arguments are, or counts its work itself.
     pub constant: bool,
+    /// How it is evaluated on single values ([`super::single`]).
+    pub single: Option<SingleFunction>,
     pub run: fn(&Call<'_, '_>) -> Result<Value, Fault>,
 }
 
@@ -72,13 +75,18 @@ const fn row(
     looks: Looks,
     run: fn(&Call<'_, '_>) -> Result<Value, Fault>,
 ) -> Entry {
-    Entry { name, least, most, returns, looks, embedder: false, constant: false, run }
+    Entry { name, least, most, returns, looks, embedder: false, constant: false, single: None, run }
 }
 
 impl Entry {
     /// The embedder's takes precedence.
     const fn of_embedder(self) -> Entry {
         Entry { embedder: true, ..self }
+    }
+
+    /// On single values it is evaluated so.
+    const fn on_single(self, function: SingleFunction) -> Entry {
+        Entry { single: Some(function), ..self }
     }
 
     /// It takes constant time.

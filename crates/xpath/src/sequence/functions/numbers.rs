@@ -6,6 +6,7 @@ use crate::error::Raised;
 use crate::eval::Fault;
 use crate::sequence::operators::{self, Compared, Number};
 use crate::sequence::plan::Arithmetic;
+use crate::sequence::single::SingleFunction;
 use crate::value::{Item, Type, Value};
 use num_bigint::BigInt;
 use std::cmp::Ordering;
@@ -13,15 +14,15 @@ use std::sync::Arc;
 
 #[rustfmt::skip]
 pub(super) const TABLE: &[Entry] = &[
-    row("position", 0, 0, Type::Any, Looks::Position, |c| c.in_focus(c.at.position)),
-    row("last", 0, 0, Type::Any, Looks::Size, |c| c.in_focus(c.at.size)),
-    row("number", 0, 1, Type::Number, Looks::Context(1), number),
+    row("position", 0, 0, Type::Any, Looks::Position, |c| c.in_focus(c.at.position)).on_single(SingleFunction::Position),
+    row("last", 0, 0, Type::Any, Looks::Size, |c| c.in_focus(c.at.size)).on_single(SingleFunction::Last),
+    row("number", 0, 1, Type::Number, Looks::Context(1), number).on_single(SingleFunction::Number),
     row("abs", 1, 1, Type::Any, Looks::Nowhere, |c| {
         each(c, i64::checked_abs, Decimal::abs, f64::abs)
-    }),
-    row("ceiling", 1, 1, Type::Any, Looks::Nowhere, |c| each(c, Some, Decimal::ceiling, f64::ceil)),
-    row("floor", 1, 1, Type::Any, Looks::Nowhere, |c| each(c, Some, Decimal::floor, f64::floor)),
-    row("round", 1, 1, Type::Any, Looks::Nowhere, round),
+    }).on_single(SingleFunction::Abs),
+    row("ceiling", 1, 1, Type::Any, Looks::Nowhere, |c| each(c, Some, Decimal::ceiling, f64::ceil)).on_single(SingleFunction::Ceiling),
+    row("floor", 1, 1, Type::Any, Looks::Nowhere, |c| each(c, Some, Decimal::floor, f64::floor)).on_single(SingleFunction::Floor),
+    row("round", 1, 1, Type::Any, Looks::Nowhere, round).on_single(SingleFunction::Round),
     row("round-half-to-even", 1, 2, Type::Any, Looks::Nowhere, round_half_to_even),
     row("sum", 1, 2, Type::Any, Looks::Nowhere, sum),
     row("avg", 1, 1, Type::Any, Looks::Nowhere, avg),

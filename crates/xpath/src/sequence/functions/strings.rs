@@ -6,6 +6,7 @@ use crate::collation::Collation;
 use crate::eval::{Fault, push_part};
 use crate::functions as text;
 use crate::regex::{Regex, RegexError};
+use crate::sequence::single::SingleFunction;
 use crate::value::{Item, Type, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,27 +14,27 @@ use unicode_normalization::UnicodeNormalization;
 
 #[rustfmt::skip]
 pub(super) const TABLE: &[Entry] = &[
-    row("string", 0, 1, Type::String, Looks::Context(1), string),
-    row("concat", 2, usize::MAX, Type::String, Looks::Nowhere, concat),
+    row("string", 0, 1, Type::String, Looks::Context(1), string).on_single(SingleFunction::String),
+    row("concat", 2, usize::MAX, Type::String, Looks::Nowhere, concat).on_single(SingleFunction::Concat),
     row("string-join", 2, 2, Type::String, Looks::Nowhere, string_join),
-    row("substring", 2, 3, Type::String, Looks::Nowhere, substring),
-    row("string-length", 0, 1, Type::Any, Looks::Context(1), string_length),
+    row("substring", 2, 3, Type::String, Looks::Nowhere, substring).on_single(SingleFunction::Substring),
+    row("string-length", 0, 1, Type::Any, Looks::Context(1), string_length).on_single(SingleFunction::StringLength),
     row("normalize-space", 0, 1, Type::String, Looks::Context(1), |c| {
         let s = own_text(c)?;
         Ok(text_value(text::normalize_space(Cow::Borrowed(&s))))
-    }),
+    }).on_single(SingleFunction::NormalizeSpace),
     row("normalize-unicode", 1, 2, Type::String, Looks::Nowhere, normalize_unicode),
-    row("upper-case", 1, 1, Type::String, Looks::Nowhere, |c| Ok(text_value(c.text(0)?.to_uppercase()))),
-    row("lower-case", 1, 1, Type::String, Looks::Nowhere, |c| Ok(text_value(c.text(0)?.to_lowercase()))),
+    row("upper-case", 1, 1, Type::String, Looks::Nowhere, |c| Ok(text_value(c.text(0)?.to_uppercase()))).on_single(SingleFunction::UpperCase),
+    row("lower-case", 1, 1, Type::String, Looks::Nowhere, |c| Ok(text_value(c.text(0)?.to_lowercase()))).on_single(SingleFunction::LowerCase),
     row("translate", 3, 3, Type::String, Looks::Nowhere, |c| {
         let (s, from, to) = (c.text(0)?, c.required_text(1)?, c.required_text(2)?);
         Ok(text_value(text::translate(Cow::Borrowed(&s), &from, &to)))
-    }),
-    row("contains", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, |collation, a, b| collation.find_in(a, b).is_some())),
-    row("starts-with", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, Collation::begins)),
-    row("ends-with", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, Collation::ends)),
-    row("substring-before", 2, 3, Type::String, Looks::Nowhere, |c| part(c, |text, at, _| &text[..at])),
-    row("substring-after", 2, 3, Type::String, Looks::Nowhere, |c| part(c, |text, _, end| &text[end..])),
+    }).on_single(SingleFunction::Translate),
+    row("contains", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, |collation, a, b| collation.find_in(a, b).is_some())).on_single(SingleFunction::Contains),
+    row("starts-with", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, Collation::begins)).on_single(SingleFunction::StartsWith),
+    row("ends-with", 2, 3, Type::Boolean, Looks::Nowhere, |c| two(c, Collation::ends)).on_single(SingleFunction::EndsWith),
+    row("substring-before", 2, 3, Type::String, Looks::Nowhere, |c| part(c, |text, at, _| &text[..at])).on_single(SingleFunction::SubstringBefore),
+    row("substring-after", 2, 3, Type::String, Looks::Nowhere, |c| part(c, |text, _, end| &text[end..])).on_single(SingleFunction::SubstringAfter),
     row("compare", 2, 3, Type::Any, Looks::Nowhere, compare),
     row("codepoint-equal", 2, 2, Type::Any, Looks::Nowhere, |c| match (c.text_option(0)?, c.text_option(1)?) {
         (Some(a), Some(b)) => Ok(Value::Boolean(a == b)),
