@@ -331,10 +331,16 @@ impl<'a> Canonicalizer<'a> {
                 self.use_prefix(n, attribute.prefix, doc.names.uri_id_of(attribute.name));
             }
         }
-        if self.inclusive.is_empty() || (self.selection.is_none() && node.ns == 0 && n != self.top) {
+        if self.inclusive.is_empty() {
             return;
         }
-        for (prefix, uri) in doc.scope(n) {
+        // Below the top, what is declared further up was written there.
+        let is_below = self.selection.is_none() && n != self.top;
+        let pairs = match is_below {
+            true => doc.declarations(n).map(|declared| (declared.prefix, declared.uri)).collect(),
+            false => doc.scope(n),
+        };
+        for (prefix, uri) in pairs {
             if self.inclusive.contains(&prefix) {
                 self.use_prefix(n, prefix, uri);
             }
@@ -596,6 +602,33 @@ mod tests {
             ControlFlow::Continue(())
         });
         assert!(end.is_continue() && whole == pieces && count > 3, "{count}");
+    }
+
+    /// With inclusive prefixes, what is in scope is not looked through again for each element that declares something: that would take hours.
+    #[test]
+    fn many_declarations_in_scope() {
+        let outer: String = (0..250)
+            .map(|depth| {
+                let declarations: String = (0..250).map(|n| format!(" xmlns:p{depth}_{n}='u'")).collect();
+                format!("<x{declarations}>")
+            })
+            .collect();
+        let elements = "<x xmlns:z='u' xmlns=''><y xmlns:z='v'/></x>".repeat(50_000);
+        let text = format!("{outer}{elements}{}", "</x>".repeat(250));
+        let options = ParseOptions { limits: crate::Limits::trusted(), ..ParseOptions::default() };
+        let doc = Document::parse(text, &options).unwrap();
+        let inclusive_prefixes = vec!["z".to_owned(), "p7_7".to_owned(), "#default".to_owned()];
+        let options = Options { algorithm: Algorithm::Exclusive, inclusive_prefixes, ..Options::default() };
+        let mut out = Vec::new();
+        canonicalize(&doc, Document::ROOT, &options, &mut out);
+        let expected = format!(
+            "{}<x xmlns:p7_7=\"u\">{}{}{}",
+            "<x>".repeat(7),
+            "<x>".repeat(242),
+            "<x xmlns:z=\"u\"><y xmlns:z=\"v\"></y></x>".repeat(50_000),
+            "</x>".repeat(250)
+        );
+        assert!(out == expected.as_bytes(), "{}", String::from_utf8_lossy(&out[..3000]));
     }
 
     /// Each element declares the long namespace again: the form is a thousand times as long as the document.
