@@ -31,9 +31,13 @@ impl Identity {
         if let Ok(Some(extension)) = certificate.subject_alternative_name() {
             for name in &extension.value.general_names {
                 match name {
-                    GeneralName::DNSName(name) => names.push(format!("dns:{}", name.to_ascii_lowercase())),
-                    GeneralName::URI(uri) => names.push(format!("uri:{uri}")),
-                    GeneralName::RFC822Name(mailbox) => names.push(format!("email:{mailbox}")),
+                    GeneralName::DNSName(name) => {
+                        names.push(format!("dns:{}", without_blanks(name).to_ascii_lowercase()));
+                    }
+                    GeneralName::URI(uri) => names.push(format!("uri:{}", without_blanks(uri))),
+                    GeneralName::RFC822Name(mailbox) => {
+                        names.push(format!("email:{}", without_blanks(mailbox)));
+                    }
                     GeneralName::IPAddress(octets) => names.extend(address(octets)),
                     _ => {}
                 }
@@ -54,6 +58,22 @@ pub fn validity(der: &[u8]) -> Option<(i64, i64)> {
     let (_, certificate) = x509_parser::parse_x509_certificate(der).ok()?;
     let validity = certificate.validity();
     Some((validity.not_before.timestamp(), validity.not_after.timestamp()))
+}
+
+/// A name with its blanks and control characters percent-encoded: flows get all names as one text, separated by blanks, and no name may look
+/// like two.
+fn without_blanks(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for character in name.chars() {
+        if character.is_whitespace() || character.is_control() {
+            for byte in character.encode_utf8(&mut [0; 4]).bytes() {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        } else {
+            out.push(character);
+        }
+    }
+    out
 }
 
 fn address(bytes: &[u8]) -> Option<String> {
@@ -215,6 +235,26 @@ mod tests {
         assert!(Allowed::read("alice").is_err() && Allowed::read("sha256:12").is_err());
         assert_eq!(Identity::read(&der[..der.len() - 1]), None);
         assert_eq!(Identity::read(b"no"), None);
+    }
+
+    #[test]
+    fn no_name_looks_like_two() {
+        let mut parameters = CertificateParams::new(Vec::new()).unwrap();
+        parameters.subject_alt_names = vec![
+            SanType::URI("urn:a dns:admin.example".try_into().unwrap()),
+            SanType::Rfc822Name("\"a\tdns:admin.example\0\"@b".try_into().unwrap()),
+            SanType::DnsName("a dns:admin.example".try_into().unwrap()),
+        ];
+        let der = parameters.self_signed(&KeyPair::generate().unwrap()).unwrap().der().to_vec();
+        let names = Identity::read(&der).unwrap().names;
+        assert_eq!(
+            names,
+            [
+                "uri:urn:a%20dns:admin.example",
+                "email:\"a%09dns:admin.example%00\"@b",
+                "dns:a%20dns:admin.example"
+            ]
+        );
     }
 
     #[test]

@@ -1,13 +1,17 @@
 //! Sheets of workbooks (Excel, OpenDocument) within limits: a few bytes of such a file can stand for gigabytes, because it is compressed and
 //! because the cells of a sheet may be anywhere.
 
-use calamine::{Data, DataRef, Reader, Sheets, open_workbook_auto_from_rs};
+use calamine::{Data, DataRef, Reader, Sheets, open_workbook_auto_from_rs, open_workbook_from_rs};
 use sql::Value;
 use std::io::{Cursor, Read};
 use zip::ZipArchive;
 
 /// How many times larger than a workbook may be what is compressed in it.
 const UNPACKED: u64 = 4;
+
+/// Approximate memory of a shared string without its text, in bytes, and so much of a part with them as must contain the tag of its element.
+const TEXT: u64 = 24;
+const HEAD: u64 = 64 << 10;
 
 /// Approximate memory of a cell beside its text, in bytes.
 const CELL: usize = 48;
@@ -23,16 +27,26 @@ type Cell = (u32, u32, Data);
 pub(crate) struct Sheet(Vec<Cell>);
 
 impl Sheet {
-    /// Reads a sheet, the first one if it has no name; the workbook may have `most` bytes, and its cells as many.
+    /// Reads a sheet, the first one if it has no name; the workbook may have `most` bytes, and its cells as many. `extension` is that of its
+    /// file: where it names a form whose cells can be counted, the workbook must be of that form.
     ///
     /// # Errors
     /// It is no workbook, has no such sheet, or is too large.
-    pub fn read(bytes: Vec<u8>, name: Option<&str>, most: usize) -> Result<Sheet, String> {
+    pub fn read(bytes: Vec<u8>, extension: &str, name: Option<&str>, most: usize) -> Result<Sheet, String> {
         if bytes.len() > most {
             return Err(format!("it has more than {most} bytes"));
         }
         check_unpacked(&bytes, (most as u64).saturating_mul(UNPACKED))?;
-        let mut book = open_workbook_auto_from_rs(Cursor::new(bytes)).map_err(|error| error.to_string())?;
+        let bytes = Cursor::new(bytes);
+        let mut book = match extension.to_ascii_lowercase().as_str() {
+            "xlsx" | "xlsm" => Sheets::Xlsx(
+                open_workbook_from_rs(bytes).map_err(|error: calamine::XlsxError| error.to_string())?,
+            ),
+            "xlsb" => Sheets::Xlsb(
+                open_workbook_from_rs(bytes).map_err(|error: calamine::XlsbError| error.to_string())?,
+            ),
+            _ => open_workbook_auto_from_rs(bytes).map_err(|error| error.to_string())?,
+        };
         let names = book.sheet_names();
         let found = match name {
             None => names.first(),
@@ -146,11 +160,61 @@ fn check_unpacked(bytes: &[u8], most: u64) -> Result<(), String> {
     let mut left = most;
     for index in 0..archive.len() {
         let entry = archive.by_index(index).map_err(|error| broken(&error))?;
-        let read = std::io::copy(&mut entry.take(left + 1), &mut std::io::sink());
-        let size = read.map_err(|error| broken(&error))?;
+        let name = entry.name().map_err(|error| broken(&error))?;
+        let has_texts = name.to_ascii_lowercase().ends_with("sharedstrings.xml");
+        let (mut entry, mut head) = (entry.take(left + 1), Vec::new());
+        if has_texts {
+            entry.by_ref().take(HEAD).read_to_end(&mut head).map_err(|error| broken(&error))?;
+            match texts(&head) {
+                Some(count) if count <= most / TEXT => {}
+                Some(count) => return Err(format!("it claims to have {count} texts")),
+                None => return Err("its shared strings do not begin as they should".to_owned()),
+            }
+        }
+        let read = std::io::copy(&mut entry, &mut std::io::sink());
+        let size = head.len() as u64 + read.map_err(|error| broken(&error))?;
         left = left.checked_sub(size).ok_or_else(|| format!("what is in it has more than {most} bytes"))?;
     }
     Ok(())
+}
+
+/// How many texts a part with shared strings claims to have: the library makes room for so many at once, whatever the part really has. `None`:
+/// it does not begin with its element in UTF-8, so that its count could stand anywhere.
+fn texts(head: &[u8]) -> Option<u64> {
+    let text = String::from_utf8_lossy(head);
+    let mut rest = text.trim_start_matches('\u{feff}').trim_start();
+    if let Some(declaration) = rest.strip_prefix("<?xml") {
+        let (declared, behind) = declaration.split_once("?>")?;
+        let declared = declared.to_ascii_lowercase();
+        if declared.contains("encoding") && !declared.contains("utf-8") {
+            return None;
+        }
+        rest = behind.trim_start();
+    }
+    let tag = rest.strip_prefix('<')?;
+    let mut quote = None;
+    let end = tag.find(|c: char| {
+        match (quote, c) {
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(open), c) if open == c => quote = None,
+            _ => {}
+        }
+        c == '>' && quote.is_none()
+    });
+    let tag = tag.get(..end?)?;
+    let name = tag.split(|c: char| c.is_whitespace() || c == '/').next()?;
+    if name.rsplit(':').next() != Some("sst") {
+        return None;
+    }
+    let Some((_, count)) = tag.split_once("uniqueCount") else { return Some(0) };
+    let count = count.trim_start().strip_prefix('=')?.trim_start();
+    let digits = count.get(1..)?.split(['"', '\'']).next()?;
+    // What is no number is not used.
+    Some(digits.trim().parse().unwrap_or(if digits.bytes().any(|b| b.is_ascii_digit()) {
+        u64::MAX
+    } else {
+        0
+    }))
 }
 
 /// The value of a cell: whole numbers without a decimal point, dates and times as databases write them.
@@ -194,8 +258,69 @@ mod tests {
         assert_eq!(check_unpacked(&bytes, 100_000), Ok(()));
         assert_eq!(check_unpacked(&bytes, 99_999).unwrap_err(), "what is in it has more than 99999 bytes");
         assert!(check_unpacked(&bytes[..bytes.len() - 30], 100_000).is_err());
-        let refused = Sheet::read(bytes, None, 1000).err();
+        let refused = Sheet::read(bytes, "xlsx", None, 1000).err();
         assert_eq!(refused.as_deref(), Some("what is in it has more than 4000 bytes"));
+    }
+
+    /// The library makes room for as many texts as the workbook claims to have: a number is enough to end the process.
+    #[test]
+    fn claimed_texts_have_a_bound() {
+        let book = |strings: &[u8]| {
+            let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+            zip.start_file("xl/SharedStrings.xml", zip::write::SimpleFileOptions::default()).unwrap();
+            zip.write_all(strings).unwrap();
+            zip.finish().unwrap().into_inner()
+        };
+        let of = |strings: &str| check_unpacked(&book(strings.as_bytes()), 1 << 20);
+        for good in [
+            "<sst/>",
+            "<?xml version='1.0' encoding='UTF-8'?>\n<x:sst xmlns:x='urn:x' count='9' uniqueCount='40000'>",
+            "\u{feff}<sst uniqueCount=\"\"></sst>",
+            "<sst uniqueCount='many'></sst>",
+        ] {
+            assert_eq!(of(good), Ok(()), "{good}");
+        }
+        for claims in [
+            "<sst uniqueCount='4294967295'>",
+            "<sst uniqueCount='50000'>",
+            "<sst a='' uniqueCount = \"99999999999999999999999\">",
+            "<sst uniqueCount=' 4294967295'>",
+            "<sst a='>' uniqueCount='4294967295'>",
+            "<sst uniqueCount='+4294967295'>",
+        ] {
+            assert!(of(claims).unwrap_err().starts_with("it claims to have"), "{claims}");
+        }
+        let utf16: Vec<u8> =
+            "\u{feff}<sst uniqueCount='4294967295'>".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for hidden in [
+            b"<!-- <sst> --><sst uniqueCount='4294967295'>".to_vec(),
+            b"<a><sst uniqueCount='4294967295'>".to_vec(),
+            b"<?xml version='1.0' encoding='ISO-2022-JP'?><sst uniqueCount='4294967295'>".to_vec(),
+            format!("<sst a='{}' uniqueCount='4294967295'>", "x".repeat(HEAD as usize)).into_bytes(),
+            utf16,
+        ] {
+            let why = check_unpacked(&book(&hidden), 1 << 20).unwrap_err();
+            assert_eq!(
+                why,
+                "its shared strings do not begin as they should",
+                "{}",
+                String::from_utf8_lossy(&hidden)
+            );
+        }
+    }
+
+    #[test]
+    fn a_workbook_is_what_its_file_is_called() {
+        // The beginning of a workbook of Excel 97.
+        let old = [0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1].repeat(100);
+        for (extension, is_old) in [("xlsx", false), ("XLSB", false), ("xls", true), ("", true)] {
+            let why = Sheet::read(old.clone(), extension, None, 1 << 20).err().unwrap();
+            assert_eq!(
+                why.contains("Cfb") || why.contains("cfb") || why.contains("detect"),
+                is_old,
+                "{extension}: {why}"
+            );
+        }
     }
 
     #[test]

@@ -59,7 +59,9 @@ fn read(table: &Table, most: usize) -> Result<Vec<Row>, String> {
             let mut bytes = Vec::new();
             let read = file.take(most as u64 + 1).read_to_end(&mut bytes);
             read.map_err(|error| format!("{path}: {error}"))?;
-            let sheet = Sheet::read(bytes, name.as_deref(), most).map_err(|why| format!("{path}: {why}"))?;
+            let extension = table.file.extension().unwrap_or_default().to_string_lossy();
+            let sheet = Sheet::read(bytes, &extension, name.as_deref(), most);
+            let sheet = sheet.map_err(|why| format!("{path}: {why}"))?;
             let is_wanted = |number: usize| table.header == Some(number) || number >= table.first;
             for (number, values) in sheet.rows(is_wanted) {
                 if !rows.add(number, values)? {

@@ -18,7 +18,7 @@ use crate::certificate::Certificate;
 use crate::failure::Failure;
 use crate::names::*;
 use crate::policy::{Binding, Layout};
-use crate::side::{Environment, Exchange, Places, Role, Side, elements};
+use crate::side::{Budget, Environment, Exchange, Places, Role, Side, elements};
 use jiff::{SignedDuration, Timestamp};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -28,11 +28,6 @@ use xml::{Document, NodeId, NodeKind};
 
 /// Most elements in a security header, references of a signature, and encrypted parts.
 const MOST: usize = 64;
-
-/// How many times larger than the message the digested bytes may be, and how many may come on top of that.
-const AMPLIFIED: usize = 4;
-
-const SPARE: usize = 1 << 20;
 
 /// A message that was accepted.
 #[derive(Debug)]
@@ -80,7 +75,7 @@ pub fn open(
     }
     let places = Places::of(&document)?;
     let security = security_header(&document, places)?;
-    let budget = document.source().len().saturating_mul(AMPLIFIED).saturating_add(SPARE);
+    let budget = Budget::of(document.source().len());
     let Some(security) = security else {
         // An answer may have no header where nothing in it is secured.
         let nothing = matches!(side.policy.binding, Binding::Transport { .. } | Binding::None)
@@ -198,8 +193,8 @@ struct Work<'a> {
     side: &'a Side,
     exchange: &'a mut Exchange,
     environment: &'a Environment<'a>,
-    /// Bytes that may still be digested.
-    budget: usize,
+    /// What may still be digested.
+    budget: Budget,
     secrets: HashMap<NodeId, Option<Secret>>,
     signed: HashSet<NodeId>,
     /// Elements that were encrypted as a whole (`true`), or whose content was (`false`).

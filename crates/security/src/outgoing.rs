@@ -8,10 +8,10 @@ use crate::incoming::DEFAULT_LABEL;
 use crate::keys::Identity;
 use crate::names::*;
 use crate::policy::{Binding, Include, Layout, Parts, REQUEST_SIGNER, Reference, Token};
-use crate::side::{Environment, Exchange, Places, Role, Side, elements};
+use crate::side::{Budget, Environment, Exchange, Places, Role, Side, elements};
 use jiff::{SignedDuration, Timestamp};
+use std::collections::HashSet;
 use std::sync::Arc;
-use xml::c14n::{Algorithm, Options, canonicalize_to};
 use xml::{Document, NodeId, WriteOptions};
 
 /// Secures a message.
@@ -45,6 +45,8 @@ struct Work<'a> {
     side: &'a Side,
     exchange: &'a mut Exchange,
     environment: &'a Environment<'a>,
+    /// What may still be digested.
+    budget: Budget,
     /// Part of the ids of this message, which makes them unique.
     mark: String,
     ids: usize,
@@ -104,6 +106,7 @@ impl<'a> Work<'a> {
         let must = if soap == SOAP11 { "1" } else { "true" };
         document.set_attribute(security, &prefix, &soap, "mustUnderstand", must);
         let places = Places { header: Some(header), ..places };
+        let budget = Budget::of(document.memory());
         let mark = random(8).iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Work {
             document,
@@ -113,6 +116,7 @@ impl<'a> Work<'a> {
             side,
             exchange,
             environment,
+            budget,
             mark,
             ids: 0,
             to_sign: Vec::new(),
@@ -325,17 +329,20 @@ impl<'a> Work<'a> {
                 chosen.extend(found.into_iter().map(|node| (node, whole)));
             }
         }
+        let mut known: HashSet<NodeId> = match sign {
+            true => self.to_sign.iter().copied().collect(),
+            false => self.to_encrypt.iter().map(|(node, _)| *node).collect(),
+        };
         for (node, whole) in chosen {
+            // A part within another part that is encrypted is encrypted with that.
+            let mut around =
+                std::iter::successors(self.document.parent(node), |&node| self.document.parent(node));
+            if !sign && around.any(|outer| known.contains(&outer)) || !known.insert(node) {
+                continue;
+            }
             match sign {
-                true if !self.to_sign.contains(&node) => self.to_sign.push(node),
-                false if !self.to_encrypt.iter().any(|(target, _)| *target == node) => {
-                    // A part within another part that is encrypted is encrypted with that.
-                    let within = |outer: NodeId| self.document.descendants(outer).any(|inner| inner == node);
-                    if !self.to_encrypt.iter().any(|(outer, _)| within(*outer)) {
-                        self.to_encrypt.push((node, whole));
-                    }
-                }
-                _ => {}
+                true => self.to_sign.push(node),
+                false => self.to_encrypt.push((node, whole)),
             }
         }
         Ok(())
@@ -628,9 +635,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn canonical(&self, node: NodeId, to: &mut dyn FnMut(&[u8])) {
-        let options = Options { algorithm: Algorithm::Exclusive, ..Options::default() };
-        canonicalize_to(self.document, node, &options, to);
+    fn canonical(&mut self, node: NodeId, to: &mut dyn FnMut(&[u8])) -> Result<(), Failure> {
+        self.budget.canonicalize(self.document, node, Vec::new(), to)
     }
 
     fn sign(
@@ -667,7 +673,7 @@ impl<'a> Work<'a> {
         self.attribute(method, "Algorithm", how.uri());
         for (node, id) in references {
             let mut digested = digest.begin();
-            self.canonical(node, &mut |piece| digested.update(piece));
+            self.canonical(node, &mut |piece| digested.update(piece))?;
             let value = base64::encode(digested.finish());
             let reference = self.element(info, "ds", DS, "Reference");
             self.attribute(reference, "URI", &format!("#{id}"));
@@ -679,7 +685,7 @@ impl<'a> Work<'a> {
             self.leaf(reference, "ds", DS, "DigestValue", &value);
         }
         let mut signed = Vec::new();
-        self.canonical(info, &mut |piece| signed.extend_from_slice(piece));
+        self.canonical(info, &mut |piece| signed.extend_from_slice(piece))?;
         let value = make(&signed).ok_or_else(|| Failure::invalid("the message cannot be signed"))?;
         self.leaf(signature, "ds", DS, "SignatureValue", &base64::encode(&value));
         let key = self.element(signature, "ds", DS, "KeyInfo");

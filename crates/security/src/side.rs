@@ -8,8 +8,15 @@ use crate::names::{SOAP11, SOAP12};
 use crate::policy::Policy;
 use crate::replay::Replays;
 use jiff::Timestamp;
+use std::ops::ControlFlow;
 use std::sync::Arc;
+use xml::c14n::{Algorithm, Options, canonicalize_to};
 use xml::{Document, NodeId, NodeKind};
+
+/// How many times larger than the message all that is signed in it may be in canonical form, and how many bytes may come on top of that.
+const AMPLIFIED: usize = 4;
+
+const SPARE: usize = 1 << 20;
 
 /// The client or the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +83,40 @@ pub(crate) struct Places {
 
 pub(crate) fn elements(document: &Document, node: NodeId) -> Vec<NodeId> {
     document.children(node).filter(|&child| document.kind(child) == NodeKind::Element).collect()
+}
+
+/// Bytes in canonical form that signatures of one message may be over.
+pub(crate) struct Budget(usize);
+
+impl Budget {
+    /// Of a message of so many bytes.
+    pub(crate) fn of(message: usize) -> Budget {
+        Budget(message.saturating_mul(AMPLIFIED).saturating_add(SPARE))
+    }
+
+    /// An element in exclusive canonical form, piece by piece. It ends where the budget does: each element may have to declare a long
+    /// namespace again, so that the form is many times as long as the message.
+    pub(crate) fn canonicalize(
+        &mut self,
+        document: &Document,
+        node: NodeId,
+        inclusive_prefixes: Vec<String>,
+        to: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), Failure> {
+        let options = Options { algorithm: Algorithm::Exclusive, comments: false, inclusive_prefixes };
+        let end = canonicalize_to(document, node, &options, &mut |piece| {
+            let Some(left) = self.0.checked_sub(piece.len()) else { return ControlFlow::Break(()) };
+            self.0 = left;
+            to(piece);
+            ControlFlow::Continue(())
+        });
+        match end {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => {
+                Err(Failure::invalid("the signature is over more than there is in the message"))
+            }
+        }
+    }
 }
 
 impl Places {

@@ -5,6 +5,7 @@ use crate::names::{Bindings, NO_PREFIX, NO_URI, PrefixId, UNBOUND, UriId, XML_PR
 use crate::serialize::{HEXADECIMAL, push_attribute_with, push_text_with};
 use crate::{Document, NodeId, NodeKind, ParseOptions, XmlError};
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 
 /// Which canonical form.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -81,26 +82,29 @@ pub fn of_text(text: impl Into<Vec<u8>>, algorithm: Algorithm) -> Result<String,
 
 /// Appends the canonical form of `node` and all that is in it.
 pub fn canonicalize(doc: &Document, node: NodeId, options: &Options, out: &mut Vec<u8>) {
-    run(doc, node, None, options, out, None);
+    _ = run(doc, node, None, options, out, None);
 }
 
 /// As [`canonicalize`], piece by piece, for a digest: the whole form is never in memory, except for a text node that is long
 /// itself.
-pub fn canonicalize_to(doc: &Document, node: NodeId, options: &Options, to: &mut dyn FnMut(&[u8])) {
+///
+/// The form can be much longer than the document, because each element may have to declare a long namespace again. Where that matters, `to`
+/// ends the work with [`ControlFlow::Break`], which is returned.
+pub fn canonicalize_to(doc: &Document, node: NodeId, options: &Options, to: Sink<'_>) -> ControlFlow<()> {
     let mut out = Vec::with_capacity(PIECE + PIECE / 4);
-    run(doc, node, None, options, &mut out, Some(to));
-    to(&out);
+    run(doc, node, None, options, &mut out, Some(&mut *to))?;
+    to(&out)
 }
 
-/// Takes pieces of the canonical form as they are made.
-type Sink<'a> = &'a mut dyn FnMut(&[u8]);
+/// Takes pieces of the canonical form as they are made, and says whether it goes on.
+pub type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> ControlFlow<()>;
 
 /// The size in bytes from which on a piece is passed on.
 const PIECE: usize = 16 << 10;
 
 /// Appends the canonical form of the nodes of the document that `selection` has.
 pub fn canonicalize_set(doc: &Document, selection: &dyn Selection, options: &Options, out: &mut Vec<u8>) {
-    run(doc, Document::ROOT, Some(selection), options, out, None);
+    _ = run(doc, Document::ROOT, Some(selection), options, out, None);
 }
 
 fn run(
@@ -110,7 +114,7 @@ fn run(
     options: &Options,
     out: &mut Vec<u8>,
     to: Option<Sink<'_>>,
-) {
+) -> ControlFlow<()> {
     let mut rendered = Bindings::default();
     rendered.reset();
     let mut inclusive = Vec::new();
@@ -132,7 +136,7 @@ fn run(
         attributes: Vec::new(),
         past_root: false,
     };
-    c.walk(to);
+    c.walk(to)
 }
 
 /// An attribute to write: (namespace URI, local name, prefix, value).
@@ -170,14 +174,14 @@ impl<'a> Canonicalizer<'a> {
         self.selection.is_none_or(|s| s.has_namespace(element, self.doc.names.prefix_str(prefix)))
     }
 
-    fn walk(&mut self, mut to: Option<Sink<'_>>) {
+    fn walk(&mut self, mut to: Option<Sink<'_>>) -> ControlFlow<()> {
         let doc = self.doc;
         let mut n = self.top;
-        'walk: loop {
+        loop {
             if self.out.len() >= PIECE
                 && let Some(to) = &mut to
             {
-                to(self.out);
+                to(self.out)?;
                 self.out.clear();
             }
             let has = self.has(n);
@@ -209,13 +213,13 @@ impl<'a> Canonicalizer<'a> {
                     self.end(n);
                 }
                 if n == self.top {
-                    break 'walk;
+                    return ControlFlow::Continue(());
                 }
                 if let Some(next) = doc.next_sibling(n) {
                     n = next;
                     break;
                 }
-                let Some(parent) = doc.parent(n) else { break 'walk };
+                let Some(parent) = doc.parent(n) else { return ControlFlow::Continue(()) };
                 n = parent;
             }
         }
@@ -327,10 +331,16 @@ impl<'a> Canonicalizer<'a> {
                 self.use_prefix(n, attribute.prefix, doc.names.uri_id_of(attribute.name));
             }
         }
-        if self.inclusive.is_empty() || (self.selection.is_none() && node.ns == 0 && n != self.top) {
+        if self.inclusive.is_empty() {
             return;
         }
-        for (prefix, uri) in doc.scope(n) {
+        // Below the top, what is declared further up was written there.
+        let is_below = self.selection.is_none() && n != self.top;
+        let pairs = match is_below {
+            true => doc.declarations(n).map(|declared| (declared.prefix, declared.uri)).collect(),
+            false => doc.scope(n),
+        };
+        for (prefix, uri) in pairs {
             if self.inclusive.contains(&prefix) {
                 self.use_prefix(n, prefix, uri);
             }
@@ -586,11 +596,53 @@ mod tests {
         let options = Options { algorithm: Algorithm::Exclusive, ..Options::default() };
         let (mut whole, mut pieces, mut count) = (Vec::new(), Vec::new(), 0);
         canonicalize(&doc, Document::ROOT, &options, &mut whole);
-        canonicalize_to(&doc, Document::ROOT, &options, &mut |piece| {
+        let end = canonicalize_to(&doc, Document::ROOT, &options, &mut |piece| {
             pieces.extend_from_slice(piece);
             count += 1;
+            ControlFlow::Continue(())
         });
-        assert!(whole == pieces && count > 3, "{count}");
+        assert!(end.is_continue() && whole == pieces && count > 3, "{count}");
+    }
+
+    /// With inclusive prefixes, what is in scope is not looked through again for each element that declares something: that would take hours.
+    #[test]
+    fn many_declarations_in_scope() {
+        let outer: String = (0..250)
+            .map(|depth| {
+                let declarations: String = (0..250).map(|n| format!(" xmlns:p{depth}_{n}='u'")).collect();
+                format!("<x{declarations}>")
+            })
+            .collect();
+        let elements = "<x xmlns:z='u' xmlns=''><y xmlns:z='v'/></x>".repeat(50_000);
+        let text = format!("{outer}{elements}{}", "</x>".repeat(250));
+        let options = ParseOptions { limits: crate::Limits::trusted(), ..ParseOptions::default() };
+        let doc = Document::parse(text, &options).unwrap();
+        let inclusive_prefixes = vec!["z".to_owned(), "p7_7".to_owned(), "#default".to_owned()];
+        let options = Options { algorithm: Algorithm::Exclusive, inclusive_prefixes, ..Options::default() };
+        let mut out = Vec::new();
+        canonicalize(&doc, Document::ROOT, &options, &mut out);
+        let expected = format!(
+            "{}<x xmlns:p7_7=\"u\">{}{}{}",
+            "<x>".repeat(7),
+            "<x>".repeat(242),
+            "<x xmlns:z=\"u\"><y xmlns:z=\"v\"></y></x>".repeat(50_000),
+            "</x>".repeat(250)
+        );
+        assert!(out == expected.as_bytes(), "{}", String::from_utf8_lossy(&out[..3000]));
+    }
+
+    /// Each element declares the long namespace again: the form is a thousand times as long as the document.
+    #[test]
+    fn pieces_end_where_they_are_not_wanted() {
+        let text = format!("<a xmlns:p='{}'>{}</a>", "u".repeat(1000), "<p:b/>".repeat(10_000));
+        let doc = Document::parse(text, &ParseOptions::default()).unwrap();
+        let options = Options { algorithm: Algorithm::Exclusive, ..Options::default() };
+        let mut length = 0;
+        let end = canonicalize_to(&doc, Document::ROOT, &options, &mut |piece| {
+            length += piece.len();
+            if length > 100_000 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        assert!(end.is_break() && length < 200_000, "{length}");
     }
 
     #[test]

@@ -8,6 +8,8 @@ pub struct Limits {
     pub depth: usize,
     /// Attributes and namespace declarations of one element. Default 256.
     pub attributes: usize,
+    /// Namespace declarations of an element and those around it. Default 1,024. A copy of an element takes all of them along.
+    pub namespaces: usize,
     /// Length of a name as written, in bytes. Default 1,024.
     pub name_length: usize,
     /// Length of one text, attribute value, comment or processing instruction, in bytes. Default 256 MiB.
@@ -27,6 +29,7 @@ impl Default for Limits {
         Limits {
             depth: 512,
             attributes: 256,
+            namespaces: 1024,
             name_length: 1024,
             text_length: 256 << 20,
             total: 1 << 30,
@@ -43,6 +46,7 @@ impl Limits {
         Limits {
             depth: 10_000,
             attributes: 65_536,
+            namespaces: 65_536,
             name_length: 65_536,
             text_length: u32::MAX as usize,
             total: u32::MAX as usize,

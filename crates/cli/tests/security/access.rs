@@ -262,7 +262,9 @@ fn keys_users_and_signatures_let_in() {
         [access.both]\nkeys = { one = 'key-of-one' }\nusers = true\nevery = true\n\
         [access.hooks]\n[access.hooks.signature]\nsecrets = ['shared secret']\n";
     let hook = "<proxy name='Hook' transports='http'><target><inSequence><respond/></inSequence></target><parameter name='accessProfile'>hooks</parameter></proxy>";
-    let artifacts = api("partners", "") + &api("both", "") + hook;
+    let handled = "<api name='handled' context='/handled'><resource methods='GET' uri-template='/orders'><inSequence><respond/></inSequence></resource>\
+         <handlers><handler class='org.wso2.micro.integrator.security.handler.RESTBasicAuthHandler'/></handlers></api>";
+    let artifacts = api("partners", "") + &api("both", "") + handled + hook;
     let bus = Process::run(&directory("keys", &artifacts, settings), &[]);
     let basic = |both: &str| format!("Authorization: Basic {}\r\n", STANDARD.encode(both));
     let key = |key: &str| format!("X-API-Key: {key}\r\n");
@@ -288,6 +290,9 @@ fn keys_users_and_signatures_let_in() {
         ("/partners/orders", "Authorization: Basic ***\r\n".to_owned(), 401, "invalid_token"),
         // Wrong credentials are refused, whatever others the request has.
         ("/partners/orders", key("key-of-one") + &basic("alice:guessed"), 401, "invalid_token"),
+        ("/handled/orders", basic("alice:opensesame"), 200, ""),
+        // Of two, another reader could take the other one.
+        ("/handled/orders", basic("alice:opensesame") + &basic("bob:guessed"), 403, ""),
         ("/both/orders", key("key-of-one") + &basic("alice:opensesame"), 200, "alice"),
         ("/both/orders", key("key-of-one"), 401, ""),
         ("/both/orders", basic("alice:opensesame"), 401, ""),

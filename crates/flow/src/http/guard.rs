@@ -67,7 +67,7 @@ struct CachedKeys {
 struct LetIn(Vec<(Arc<Guard>, Arc<Caller>)>);
 
 /// Why a client is refused.
-enum Refused {
+pub(super) enum Refused {
     /// There are no credentials.
     Missing,
     /// They are not good.
@@ -235,7 +235,7 @@ async fn caller(profile: &Profile, context: &mut Context) -> Result<Caller, Refu
 }
 
 /// The one value of a header. A request with two is refused: different readers would see different ones.
-fn single(headers: &Headers, name: &str) -> Result<Option<String>, Refused> {
+pub(super) fn single(headers: &Headers, name: &str) -> Result<Option<String>, Refused> {
     let mut lines = headers.get_all(name);
     let Some(first) = lines.next() else { return Ok(None) };
     if lines.next().is_some() {

@@ -38,8 +38,13 @@ pub(crate) enum Next {
 
 /// As WSO2: 401 without credentials, 403 with wrong ones.
 fn authenticate(context: &Context) -> Option<Response> {
-    let Some(given) = context.headers.get("Authorization") else {
-        return Some(Response::empty(401).with("WWW-Authenticate", "Basic realm=\"Busbar\""));
+    let given = match guard::single(&context.headers, "Authorization") {
+        Ok(Some(given)) => given,
+        Ok(None) => return Some(Response::empty(401).with("WWW-Authenticate", "Basic realm=\"Busbar\"")),
+        Err(_) => {
+            tracing::warn!(message_id = %context.message_id(), "a request has several headers Authorization");
+            return Some(Response::empty(403));
+        }
     };
     let credentials = given.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("basic"));
     let decoded = credentials

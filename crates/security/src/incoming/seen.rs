@@ -4,17 +4,18 @@ use super::{Work, shortened};
 use crate::failure::Failure;
 use crate::names::*;
 use crate::side::elements;
+use std::collections::HashSet;
 use xml::{Document, NodeId, NodeKind};
 
 impl Work<'_> {
     /// Refuses a signed element that was moved to where nobody looks for it: the message would go on as if it had never had it.
     pub(super) fn check_seen(&self) -> Result<(), Failure> {
-        // A policy may name elements at any place.
-        if !self.side.policy.signed.elements.is_empty() {
-            return Ok(());
-        }
         let document = &self.document;
-        let hidden = |node: &&NodeId| document.root_of(**node) == Document::ROOT && !self.is_in_place(**node);
+        let selected = self.selected();
+        let is_seen = |node: NodeId| {
+            self.is_in_place(node) || selected.contains(&node) && !self.is_within(node, self.security)
+        };
+        let hidden = |node: &&NodeId| document.root_of(**node) == Document::ROOT && !is_seen(**node);
         match self.signed.iter().find(hidden) {
             Some(&node) => Err(Failure::invalid(format!(
                 "{} is signed, and not where it is looked for",
@@ -36,8 +37,27 @@ impl Work<'_> {
         is_of_security
             || node == self.places.root
             || parent == Some(self.places.root)
-            || parent.is_some() && parent == self.places.header
+            || parent.is_some() && parent == self.places.header && self.may_be_header(node)
             || self.signed.contains(&self.places.body) && above.any(|node| node == self.places.body)
+    }
+
+    /// Whether a signed element may stand among the headers: any may, unless the policy names elements by expressions. Then it could come
+    /// from the place of one of these.
+    fn may_be_header(&self, node: NodeId) -> bool {
+        let signed = &self.side.policy.signed;
+        signed.elements.is_empty()
+            || signed.has_header(self.document.namespace(node), self.document.local(node))
+    }
+
+    /// The elements that the policy names by expressions: these are looked for where the expressions find them.
+    fn selected(&self) -> HashSet<NodeId> {
+        let expressions = self.side.policy.signed.elements.iter();
+        expressions.filter_map(|selected| selected.elements(&self.document)).flatten().collect()
+    }
+
+    /// Whether an element is another one, or in it.
+    fn is_within(&self, node: NodeId, outer: NodeId) -> bool {
+        std::iter::successors(Some(node), |&node| self.document.parent(node)).any(|node| node == outer)
     }
 
     /// Removes what the signature does not cover beside the body: anybody may have put it there. That includes security headers for others.
@@ -48,8 +68,16 @@ impl Work<'_> {
             }
         }
         let Some(header) = self.places.header else { return };
+        // A header stays where the policy wants a part of it to be signed.
+        let mut holders = HashSet::new();
+        for node in self.selected() {
+            let mut at = Some(node);
+            while let Some(node) = at.filter(|&node| holders.insert(node)) {
+                at = self.document.parent(node);
+            }
+        }
         for block in elements(&self.document, header) {
-            if block != self.security && !self.is_signed(block) {
+            if block != self.security && !self.is_signed(block) && !holders.contains(&block) {
                 self.document.detach(block);
             }
         }

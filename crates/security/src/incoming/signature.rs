@@ -9,7 +9,6 @@ use crate::names::*;
 use crate::policy::Binding;
 use crate::side::{Role, elements};
 use std::collections::HashSet;
-use xml::c14n::{Algorithm, Options, canonicalize_to};
 use xml::{Document, NodeId, NodeKind};
 
 impl Work<'_> {
@@ -49,7 +48,8 @@ impl Work<'_> {
         let how = Signing::of(algorithm(method)).ok_or_else(|| wrong("its algorithm is not known here"))?;
         let prefixes = self.prefixes(canonical)?;
         let mut signed = Vec::new();
-        self.canonical(info, prefixes, &mut |piece| signed.extend_from_slice(piece))?;
+        self.budget
+            .canonicalize(&self.document, info, prefixes, &mut |piece| signed.extend_from_slice(piece))?;
         let suite = self.side.policy.suite;
         let symmetric = matches!(self.side.policy.binding, Binding::Symmetric { .. });
         let (certificate, between) = match (key, how) {
@@ -154,32 +154,11 @@ impl Work<'_> {
         let value = value.ok_or_else(|| wrong("no DigestValue"))?;
         let prefixes = self.prefixes(transform)?;
         let mut digested = digest.begin();
-        self.canonical(target, prefixes, &mut |piece| digested.update(piece))?;
+        self.budget.canonicalize(&self.document, target, prefixes, &mut |piece| digested.update(piece))?;
         if digested.finish().as_ref() != value {
             return Err(wrong(&format!("the digest of {} is wrong", shortened(self.document.local(target)))));
         }
         Ok(target)
-    }
-
-    /// What an element is in canonical form, piece by piece.
-    fn canonical(
-        &mut self,
-        node: NodeId,
-        prefixes: Vec<String>,
-        to: &mut dyn FnMut(&[u8]),
-    ) -> Result<(), Failure> {
-        let options =
-            Options { algorithm: Algorithm::Exclusive, comments: false, inclusive_prefixes: prefixes };
-        let mut length = 0;
-        canonicalize_to(&self.document, node, &options, &mut |piece| {
-            length += piece.len();
-            to(piece);
-        });
-        self.budget = self
-            .budget
-            .checked_sub(length)
-            .ok_or_else(|| Failure::invalid("the signature is over more than there is in the message"))?;
-        Ok(())
     }
 
     /// The prefixes of `InclusiveNamespaces` in a method or transform; nothing else may be in it.
@@ -201,16 +180,25 @@ impl Work<'_> {
         let nodes = document.descendants(Document::ROOT);
         let comments: Vec<NodeId> = nodes.filter(|&node| document.kind(node) == NodeKind::Comment).collect();
         for comment in comments {
-            let is_text = |node: &NodeId| document.kind(*node) == NodeKind::Text;
-            let beside = (
-                document.prev_sibling(comment).filter(is_text),
-                document.next_sibling(comment).filter(is_text),
-            );
-            document.detach(comment);
-            if let (Some(before), Some(behind)) = beside {
-                let both = format!("{}{}", document.text(before), document.text(behind));
-                document.set_text(before, &both);
-                document.detach(behind);
+            // Gone already, with one before it.
+            if document.parent(comment).is_none() {
+                continue;
+            }
+            // All texts and comments that stand together become one text at once: one by one, each would be copied many times.
+            let belongs = |node: &NodeId| matches!(document.kind(*node), NodeKind::Text | NodeKind::Comment);
+            let before =
+                std::iter::successors(document.prev_sibling(comment), |&node| document.prev_sibling(node));
+            let first = before.take_while(belongs).last().unwrap_or(comment);
+            let from_first = std::iter::successors(Some(first), |&node| document.next_sibling(node));
+            let run: Vec<NodeId> = from_first.take_while(belongs).collect();
+            let (mut texts, rest): (Vec<_>, Vec<_>) =
+                run.into_iter().partition(|&node| document.kind(node) == NodeKind::Text);
+            rest.into_iter().for_each(|node| document.detach(node));
+            if texts.len() > 1 {
+                let whole: String = texts.iter().map(|&node| document.text(node)).collect();
+                let first = texts.remove(0);
+                document.set_text(first, &whole);
+                texts.into_iter().for_each(|node| document.detach(node));
             }
         }
     }

@@ -421,6 +421,9 @@ impl Tokenizer {
                 value(input, a, &self.limits, &mut uri)?;
                 self.names.bind(&mut self.bindings, a.qname, &uri, at)?;
             }
+            if self.bindings.mark() as usize > self.limits.namespaces {
+                return limit("namespaces", self.limits.namespaces, at);
+            }
         }
         Ok(())
     }

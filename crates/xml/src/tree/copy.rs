@@ -3,6 +3,7 @@
 use super::{DETACHED, Document, NIL, Node, NodeId, NodeKind, SIDE};
 use crate::names::{NO_URI, PrefixId, UriId};
 use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
 
 /// Numbers of names, URIs and prefixes of one document in another, filled as they occur.
 #[derive(Default)]
@@ -297,29 +298,44 @@ impl Document {
         if self.kind(copy) != NodeKind::Element {
             return;
         }
-        let scope = other.scope(original);
-        let parent = self.node(copy).parent;
+        let mut scope = other.scope(original);
         let mut default = NO_URI;
-        for (prefix, uri) in scope {
-            if uri != NO_URI && skip(other.names.prefix_str(prefix), other.names.uri_str(uri)) {
-                continue;
+        scope.retain_mut(|(prefix, uri)| {
+            if *uri != NO_URI && skip(other.names.prefix_str(*prefix), other.names.uri_str(*uri)) {
+                return false;
             }
-            let prefix = self.map_prefix(other, prefix, map);
-            let uri = self.map_uri(other, uri, map);
-            if prefix == 0 {
-                default = uri;
-                continue;
+            *prefix = self.map_prefix(other, *prefix, map);
+            *uri = self.map_uri(other, *uri, map);
+            if *prefix == 0 {
+                default = *uri;
             }
-            self.declare_if_new(NodeId(parent), copy, prefix, uri);
-        }
-        self.declare_if_new(NodeId(parent), copy, 0, default);
+            *prefix != 0
+        });
+        scope.push((0, default));
+        self.declare_missing(copy, self.parent(copy), &scope);
     }
 
-    fn declare_if_new(&mut self, parent: NodeId, n: NodeId, prefix: PrefixId, uri: UriId) {
-        let inherited = if parent.0 == DETACHED { None } else { self.binding(parent, prefix) };
-        if inherited.unwrap_or(NO_URI) != uri && !self.declarations(n).any(|d| d.prefix == prefix) {
-            self.declare(n, prefix, uri);
+    /// Declares at an element those of some namespaces that its place does not have, and that it does not declare itself.
+    fn declare_missing(&mut self, n: NodeId, place: Option<NodeId>, wanted: &[(PrefixId, UriId)]) {
+        // So many are looked for one by one; for more, that would take their number squared.
+        const FEW: usize = 16;
+        if wanted.len() <= FEW {
+            for &(prefix, uri) in wanted {
+                let inherited = place.and_then(|place| self.binding(place, prefix)).unwrap_or(NO_URI);
+                if inherited != uri && !self.declarations(n).any(|d| d.prefix == prefix) {
+                    self.declare(n, prefix, uri);
+                }
+            }
+            return;
         }
+        let inherited: HashMap<PrefixId, UriId> =
+            place.map(|place| self.scope(place)).unwrap_or_default().into_iter().collect();
+        let mut declared: HashSet<PrefixId> = self.declarations(n).map(|d| d.prefix).collect();
+        let mut new = wanted.to_vec();
+        new.retain(|&(prefix, uri)| {
+            inherited.get(&prefix).copied().unwrap_or(NO_URI) != uri && declared.insert(prefix)
+        });
+        self.declare_all(n, &new);
     }
 
     /// Declares at an element that will move under `to` the inherited namespaces that it would lose there.
@@ -327,13 +343,8 @@ impl Document {
         if self.kind(n) != NodeKind::Element || self.parent(n).is_none() {
             return;
         }
-        for (prefix, uri) in self.scope(n) {
-            if (prefix != 0 || uri != NO_URI)
-                && self.binding(to, prefix) != Some(uri)
-                && !self.declarations(n).any(|d| d.prefix == prefix)
-            {
-                self.declare(n, prefix, uri);
-            }
-        }
+        let mut scope = self.scope(n);
+        scope.retain(|&pair| pair != (0, NO_URI));
+        self.declare_missing(n, Some(to), &scope);
     }
 }

@@ -250,6 +250,29 @@ impl Document {
         }
     }
 
+    /// Declares namespaces of prefixes that the element does not declare yet.
+    pub(crate) fn declare_all(&mut self, element: NodeId, namespaces: &[(PrefixId, UriId)]) {
+        if self.kind(element) != NodeKind::Element || namespaces.is_empty() {
+            return;
+        }
+        self.touch();
+        let mut last = self.node(element).ns;
+        while let Some(decl) =
+            (last as usize).checked_sub(1).and_then(|i| self.ns.get(i)).filter(|d| d.next != 0)
+        {
+            last = decl.next;
+        }
+        for &(prefix, uri) in namespaces {
+            self.ns.push(NsDecl { prefix, uri, next: 0 });
+            let new = self.ns.len() as u32;
+            match (last as usize).checked_sub(1) {
+                Some(i) => self.ns[i].next = new,
+                None => self.nodes[element.index()].ns = new,
+            }
+            last = new;
+        }
+    }
+
     /// Takes the node with its content out of the tree. Its id stays valid.
     pub fn detach(&mut self, n: NodeId) {
         let node = *self.node(n);

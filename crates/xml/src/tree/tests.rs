@@ -97,6 +97,7 @@ fn limits_are_named() {
     let small = Limits {
         depth: 3,
         attributes: 2,
+        namespaces: 2,
         name_length: 5,
         text_length: 8,
         total: 60,
@@ -107,6 +108,7 @@ fn limits_are_named() {
     for (text, name) in [
         ("<a><a><a><a/></a></a></a>", "depth"),
         ("<a a='' b='' c=''/>", "attributes"),
+        ("<a xmlns='u'><a xmlns='v'><a xmlns='u'/></a></a>", "namespaces"),
         ("<abcdef/>", "name_length"),
         ("<a>123456789</a>", "text_length"),
         ("<a b='123456789'/>", "text_length"),
@@ -117,6 +119,62 @@ fn limits_are_named() {
         assert_eq!(e.kind, ErrorKind::Limit);
         assert!(e.message.contains(&format!("`{name}`")), "{text}: {e}");
     }
+}
+
+/// As with a few, a copy or a moved element declares what it had in scope and what its new place does not have.
+#[test]
+fn many_namespaces_go_along() {
+    let declared = |range: std::ops::Range<usize>, uri: &str| {
+        range.map(|n| format!(" xmlns:p{n}=\"{uri}\"")).collect::<String>()
+    };
+    let (all, some, rest) = (declared(0..40, "u"), declared(0..30, "u"), declared(30..40, "u"));
+    let text =
+        format!("<a xmlns=\"d\"{all}><b xmlns:p3=\"v\"><c p39:x=\"1\"/></b><t{}/></a>", declared(0..5, "w"));
+    let from = parse(&text);
+    let a = from.document_element().unwrap();
+    let b = from.first_child(a).unwrap();
+    let sorted = |doc: &Document, node: NodeId| {
+        let text = crate::to_string(doc, node);
+        let (tag, behind) =
+            text.split_once('>').map(|(tag, behind)| (tag.to_owned(), behind.to_owned())).unwrap();
+        let mut parts: Vec<String> = tag.split(' ').map(str::to_owned).collect();
+        parts[1..].sort();
+        format!("{}>{behind}", parts.join(" "))
+    };
+    let expected =
+        |declarations: &str| sorted(&parse(&format!("<b{declarations}><c p39:x=\"1\"/></b>")), NodeId(1));
+    let own = " xmlns=\"d\" xmlns:p3=\"v\"";
+    // Alone, and where some are in scope already.
+    let mut to = parse(&format!("<r{some}><s/></r>"));
+    let root = to.document_element().unwrap();
+    let place = to.first_child(root).unwrap();
+    let copy = to.copy_from(place, &from, b);
+    let mut alone = Document::new();
+    let single = alone.copy_from(Document::ROOT, &from, b);
+    let but_p3 = all.replacen(" xmlns:p3=\"u\"", "", 1);
+    assert_eq!(sorted(&alone, single), expected(&format!("{own}{but_p3}")));
+    let declarations: Vec<_> = to
+        .namespace_declarations(copy)
+        .map(|(p, u)| format!(" xmlns{}{p}=\"{u}\"", if p.is_empty() { "" } else { ":" }))
+        .collect();
+    let mut wanted: Vec<_> = format!("{own}{rest}")
+        .split_inclusive('"')
+        .collect::<Vec<_>>()
+        .chunks(2)
+        .map(|pair| pair.concat())
+        .collect();
+    let mut found = declarations.clone();
+    found.sort();
+    wanted.sort();
+    assert_eq!(found, wanted);
+    // Moved below an element that declares others.
+    let mut moved = parse(&text);
+    let a = moved.document_element().unwrap();
+    let (b, t) = (moved.first_child(a).unwrap(), moved.last_child(a).unwrap());
+    assert!(moved.append(t, b));
+    let mut found: Vec<_> = moved.namespace_declarations(b).map(|(p, u)| format!("{p}={u}")).collect();
+    found.sort();
+    assert_eq!(found, ["p0=u", "p1=u", "p2=u", "p3=v", "p4=u"]);
 }
 
 #[test]
