@@ -7,7 +7,7 @@ use crate::error::{NotStreamable, XPathError};
 use crate::eval::Eval;
 use crate::options::{CompileOptions, Version};
 use crate::parser::parse;
-use crate::plan::Op;
+use crate::sequence::single::is_single_operand;
 use crate::stream::{StreamAs, StreamContext, StreamPlan};
 use crate::value::{Item, Node, NodeSet, Type, Value};
 use std::borrow::Cow;
@@ -148,20 +148,22 @@ impl Expression {
         found.map_err(|e| *e)
     }
 
-    /// Whether it is an operation of XPath 2.0 or 3.1 on single values.
+    /// Whether it is an operation of XPath 2.0 or 3.1 on single values, or a path whose only node may be found without a list.
     pub fn is_single(&self) -> bool {
-        matches!(&self.program.op, Op::Sequence(op) if op.single)
+        self.program.version2 && !self.program.compatible && is_single_operand(&self.program.op)
     }
 
-    /// The text of the value as `xs:string`, where the expression [is such an operation](Expression::is_single) and its operands are
-    /// single at run time. `None`: another evaluation is needed. Errors: those of the evaluation.
+    /// The text of the value as `xs:string`, where the expression [is such an operation](Expression::is_single), and its value and its
+    /// operands are single at run time. `None`: another evaluation is needed. Errors: those of the evaluation.
     pub fn evaluate_single_text<'a>(
         &'a self,
         cx: &'a Context<'a>,
     ) -> Result<Option<Cow<'a, str>>, XPathError> {
-        let Op::Sequence(op) = &self.program.op else { return Ok(None) };
+        if !self.is_single() {
+            return Ok(None);
+        }
         let eval = Eval::new(&self.program, cx);
-        let found = eval.single(op, eval.frame());
+        let found = eval.single_of(&self.program.op, eval.frame());
         eval.end();
         Ok(found.map_err(|e| *e)?.map(|single| single.into_text()))
     }
