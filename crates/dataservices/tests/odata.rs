@@ -187,6 +187,7 @@ fn promises(properties: &str, dialect: &str) {
         ("POST", "/items", json!({ "name": "x", "nobody": 1 }), 400),
         ("POST", "/items", json!({ "name": "x", "price": "cheap" }), 400),
         ("POST", "/items", json!({ "name": null }), 400),
+        ("POST", "/items", json!({ "price": 1 }), 409),
         ("POST", "/items", json!([]), 400),
         ("POST", "/items(1)", json!({}), 405),
         ("POST", "/parts", json!({ "item": 1, "number": "a'b/c" }), 409),

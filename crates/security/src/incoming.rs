@@ -75,7 +75,8 @@ pub fn open(
     }
     let places = Places::of(&document)?;
     let security = security_header(&document, places)?;
-    let budget = Budget::of(document.source().len());
+    // Attachments are in texts beside the input.
+    let budget = Budget::of(document.text_size());
     let Some(security) = security else {
         // An answer may have no header where nothing in it is secured.
         let nothing = matches!(side.policy.binding, Binding::Transport { .. } | Binding::None)

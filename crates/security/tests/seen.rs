@@ -201,7 +201,8 @@ fn a_signed_element_is_where_the_policy_looks_for_it() {
     let asked = REQUEST.replace(">a</h:Route>", ">a<h:next>b</h:next></h:Route><h:Other xmlns:h='urn:h'/>");
     let request = world.secure(&asked, &side(Role::Initiator, &text), &mut Exchange::default()).unwrap();
     let seen = reading(&text, &request, &world).unwrap();
-    assert!(seen.contains(">b</h:next>") && !seen.contains("h:Other"), "{seen}");
+    assert!(seen.contains(">b</h:next>") && seen.contains("<h:Route"), "{seen}");
+    assert!(!seen.contains("h:Other") && !seen.contains("level") && !seen.contains(">a<"), "{seen}");
     let next = part(&request, "<h:next", "</h:next>").to_owned();
     let without = request.replace(&next, "");
     let next = next.replacen("<h:next", "<h:next xmlns:h='urn:h'", 1);
@@ -238,6 +239,24 @@ fn what_is_signed_is_no_longer_than_the_message_allows() {
     );
     let failure = world.secure(&asked, &client, &mut Exchange::default()).unwrap_err();
     assert!(failure.why.contains("more than there is"), "{failure}");
+}
+
+/// An attachment (MTOM) is a text of the document, and not of the input.
+#[test]
+fn what_is_attached_may_be_signed() {
+    let client = side(Role::Initiator, &scenario(2));
+    let world = World::default();
+    let attached = "QUJD".repeat(500_000);
+    let asked = REQUEST.replace("12 &lt; 13", &attached);
+    let signed = world.secure(&asked, &client, &mut Exchange::default()).unwrap();
+    let mut document = parse(&signed.replace(&attached, ""));
+    let price = document.descendants(Document::ROOT).find(|&node| document.local(node) == "price").unwrap();
+    let text = document.first_child(price).unwrap();
+    let whole = format!("{attached}{}", document.text(text));
+    document.set_text(text, &whole);
+    let service = side(Role::Recipient, &scenario(2));
+    let opened = busbar_security::open(document, &service, &mut Exchange::default(), &world.environment());
+    assert!(xml::to_string(&opened.unwrap().document, Document::ROOT).contains(&attached));
 }
 
 /// Comments that anybody may put into a signed message are removed at a cost in proportion to their number.

@@ -292,6 +292,18 @@ fn templates_are_filled_in() {
             "2 a|b|c bc ab",
         ),
         (
+            "${'abc'?split('', 'r')?join('|')} ${'aaa'?split('a*', 'r')?size} ${'a b  c'?split('\\\\s*', 'r')?join('|')}",
+            "a|b|c 0 a||b||c",
+        ),
+        (
+            "${'a,b,,'?split(',', 'r')?size} ${'a,b,,'?split(',')?size} ${',a'?split(',', 'r')?size} ${''?split(',', 'r')?size} ${'abc'?split('^', 'r')?size}",
+            "2 4 2 1 1",
+        ),
+        (
+            "${'aXbxc'?split('x', 'i')?join('|')} ${'axX'?split('x', 'i')?size} ${'axX'?split('x', 'ri')?size}",
+            "a|b|c 3 1",
+        ),
+        (
             "${'7'?left_pad(3, '0')} ${'7'?right_pad(3)}| ${'a.b.c'?keep_after('.')} ${'a.b.c'?keep_before_last('.')}",
             "007 7  | b.c a.b",
         ),

@@ -8,7 +8,7 @@ pub struct Limits {
     pub depth: usize,
     /// Attributes and namespace declarations of one element. Default 256.
     pub attributes: usize,
-    /// Namespace declarations of an element and those around it. Default 1,024. A copy of an element takes all of them along.
+    /// Prefixes in scope at an element. Default 256. A copy of an element takes all of them along.
     pub namespaces: usize,
     /// Length of a name as written, in bytes. Default 1,024.
     pub name_length: usize,
@@ -29,7 +29,7 @@ impl Default for Limits {
         Limits {
             depth: 512,
             attributes: 256,
-            namespaces: 1024,
+            namespaces: 256,
             name_length: 1024,
             text_length: 256 << 20,
             total: 1 << 30,

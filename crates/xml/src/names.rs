@@ -610,6 +610,8 @@ impl Names {
 pub(crate) struct Bindings {
     bound: Vec<UriId>,
     undo: Vec<(PrefixId, UriId)>,
+    /// The number of prefixes that are bound, beside `xml` and the empty one.
+    count: usize,
 }
 
 impl Bindings {
@@ -619,6 +621,7 @@ impl Bindings {
         self.bound.reserve(16);
         self.bound.extend([NO_URI, XML_URI, XMLNS_URI]);
         self.undo.clear();
+        self.count = 0;
     }
 
     #[inline]
@@ -632,7 +635,14 @@ impl Bindings {
             self.bound.resize(i + 1, UNBOUND);
         }
         self.undo.push((prefix, self.bound[i]));
+        self.count += usize::from(self.bound[i] == UNBOUND);
         self.bound[i] = uri;
+    }
+
+    /// How many prefixes are bound, beside `xml` and the empty one.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.count
     }
 
     #[inline]
@@ -644,6 +654,7 @@ impl Bindings {
     pub fn rewind(&mut self, mark: u32) {
         while self.undo.len() > mark as usize {
             if let Some((prefix, uri)) = self.undo.pop() {
+                self.count -= usize::from(uri == UNBOUND);
                 self.bound[prefix as usize] = uri;
             }
         }

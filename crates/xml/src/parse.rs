@@ -496,7 +496,7 @@ impl<'a> Parser<'a> {
     /// Binds one prefix (Namespaces 1.0, 3).
     fn declare(&mut self, qname: u32, value: &str, at: usize, first: &mut u32) -> Res<()> {
         let (prefix, uri) = self.doc.names.bind(&mut self.s.bindings, qname, value, at)?;
-        if self.s.bindings.mark() as usize > self.limits.namespaces {
+        if self.s.bindings.count() > self.limits.namespaces {
             return limit("namespaces", self.limits.namespaces, at);
         }
         self.doc.ns.push(NsDecl { prefix, uri, next: 0 });

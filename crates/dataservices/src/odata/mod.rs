@@ -71,6 +71,8 @@ fn failed(status: u16, message: impl Into<String>) -> Trouble {
 fn of(error: &sql::Error, table: &str) -> Trouble {
     let class = error.state.as_deref().and_then(|state| state.get(..2));
     let is_constraint = match (class, error.number) {
+        // MariaDB: a column that must have a value, and has no default.
+        (Some("HY"), Some(1364)) => true,
         (Some(class), _) => class == "23",
         (None, Some(number)) => error.reason == Reason::Refused && number & 0xFF == 19,
         _ => false,

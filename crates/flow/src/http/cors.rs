@@ -53,6 +53,11 @@ pub(crate) fn announce(context: &Context, methods: &str, headers: &mut Headers) 
         // What is said to one origin, or to none, a cache must not give to another.
         headers.append("Vary", "Origin");
     }
+    if !cors.origins.is_empty() {
+        // Who may read the answer, and whether with credentials, is said here and not by a backend.
+        headers.remove("Access-Control-Allow-Origin");
+        headers.remove("Access-Control-Allow-Credentials");
+    }
     let Some(noted) = noted.as_ref().filter(|noted| !noted.origin.is_empty()) else { return };
     headers.set("Access-Control-Allow-Origin", &noted.origin);
     if !cors.headers.is_empty() {

@@ -68,7 +68,7 @@ impl Work<'_> {
             }
         }
         let Some(header) = self.places.header else { return };
-        // A header stays where the policy wants a part of it to be signed.
+        // Of a header of which the policy wants a part to be signed, that part stays, in its place.
         let mut holders = HashSet::new();
         for node in self.selected() {
             let mut at = Some(node);
@@ -76,9 +76,17 @@ impl Work<'_> {
                 at = self.document.parent(node);
             }
         }
-        for block in elements(&self.document, header) {
-            if block != self.security && !self.is_signed(block) && !holders.contains(&block) {
-                self.document.detach(block);
+        let mut waiting = vec![header];
+        while let Some(around) = waiting.pop() {
+            if around != header {
+                self.drop_attributes_and_texts(around);
+            }
+            for node in elements(&self.document, around) {
+                match node == self.security || self.is_signed(node) {
+                    true => {}
+                    false if holders.contains(&node) => waiting.push(node),
+                    false => self.document.detach(node),
+                }
             }
         }
     }

@@ -222,8 +222,9 @@ impl<'m> BuiltInCall<'m> {
         if flags.contains('r') || flags.contains('i') {
             let regex = searched(&by, &flags).or_else(|why| self.error(why))?;
             let mut done = 0;
+            // As Java: nothing is before an empty match at the beginning.
             self.for_each(&regex, s, |captures| {
-                if let Some(found) = captures.get(0).filter(|found| !found.range().is_empty()) {
+                if let Some(found) = captures.get(0).filter(|found| found.end() > 0) {
                     run.make_items(1, self.place)?;
                     parts.push(&s[done..found.start()]);
                     done = found.end();
@@ -231,6 +232,11 @@ impl<'m> BuiltInCall<'m> {
                 Ok(true)
             })?;
             parts.push(&s[done..]);
+            // Empty parts at the end count for nothing, unless there is no other.
+            if flags.contains('r') && done > 0 {
+                let filled = parts.iter().rposition(|part| !part.is_empty());
+                parts.truncate(filled.map_or(0, |last| last + 1));
+            }
         } else if by.is_empty() {
             return self.error("a string is not split by nothing");
         } else {

@@ -421,7 +421,7 @@ impl Tokenizer {
                 value(input, a, &self.limits, &mut uri)?;
                 self.names.bind(&mut self.bindings, a.qname, &uri, at)?;
             }
-            if self.bindings.mark() as usize > self.limits.namespaces {
+            if self.bindings.count() > self.limits.namespaces {
                 return limit("namespaces", self.limits.namespaces, at);
             }
         }

@@ -192,11 +192,7 @@ impl Document {
             }
             let copy = self.add(new);
             if node.ns != 0 {
-                for decl in other.declarations(NodeId(id)) {
-                    let prefix = self.map_prefix(other, decl.prefix, &mut map);
-                    let uri = self.map_uri(other, decl.uri, &mut map);
-                    self.declare(copy, prefix, uri);
-                }
+                self.copy_declarations(copy, other, NodeId(id), &mut map);
             }
         }
         map.keep();
@@ -249,11 +245,7 @@ impl Document {
         let copy = self.add(new);
         self.link_last(parent, copy);
         if from.kind == NodeKind::Element {
-            for decl in other.declarations(n) {
-                let prefix = self.map_prefix(other, decl.prefix, map);
-                let uri = self.map_uri(other, decl.uri, map);
-                self.declare(copy, prefix, uri);
-            }
+            self.copy_declarations(copy, other, n, map);
             for a in other.attributes(n) {
                 let from = other.node(a);
                 let mut new = Node::new(NodeKind::Attribute, DETACHED);
@@ -331,11 +323,28 @@ impl Document {
         let inherited: HashMap<PrefixId, UriId> =
             place.map(|place| self.scope(place)).unwrap_or_default().into_iter().collect();
         let mut declared: HashSet<PrefixId> = self.declarations(n).map(|d| d.prefix).collect();
-        let mut new = wanted.to_vec();
-        new.retain(|&(prefix, uri)| {
-            inherited.get(&prefix).copied().unwrap_or(NO_URI) != uri && declared.insert(prefix)
-        });
-        self.declare_all(n, &new);
+        let mut last = self.node(n).ns;
+        while let Some(decl) = (last as usize).checked_sub(1).and_then(|i| self.ns.get(i))
+            && decl.next != 0
+        {
+            last = decl.next;
+        }
+        for &(prefix, uri) in wanted {
+            let is_new = inherited.get(&prefix).copied().unwrap_or(NO_URI) != uri;
+            if is_new && declared.insert(prefix) {
+                last = self.declare_behind(last, n, (prefix, uri));
+            }
+        }
+    }
+
+    /// Declares at a copy without declarations what its original declares itself.
+    fn copy_declarations(&mut self, copy: NodeId, other: &Document, original: NodeId, map: &mut Map) {
+        let mut last = 0;
+        for decl in other.declarations(original) {
+            let prefix = self.map_prefix(other, decl.prefix, map);
+            let uri = self.map_uri(other, decl.uri, map);
+            last = self.declare_behind(last, copy, (prefix, uri));
+        }
     }
 
     /// Declares at an element that will move under `to` the inherited namespaces that it would lose there.

@@ -216,6 +216,11 @@ impl Document {
             + self.names.memory()
     }
 
+    /// The bytes of its input, and of the texts that it has beside that.
+    pub fn text_size(&self) -> usize {
+        self.source.len() + self.side.len()
+    }
+
     /// A document that holds only this text (nothing where it is empty), of less than 4 GiB.
     pub fn of_text(text: String) -> Document {
         let mut doc = Document::new();

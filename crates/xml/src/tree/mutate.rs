@@ -250,27 +250,22 @@ impl Document {
         }
     }
 
-    /// Declares namespaces of prefixes that the element does not declare yet.
-    pub(crate) fn declare_all(&mut self, element: NodeId, namespaces: &[(PrefixId, UriId)]) {
-        if self.kind(element) != NodeKind::Element || namespaces.is_empty() {
-            return;
-        }
+    /// Declares a namespace of a prefix that the element does not declare yet, behind its `last` declaration (0: it has none). Returns the
+    /// new last one.
+    pub(crate) fn declare_behind(
+        &mut self,
+        last: u32,
+        element: NodeId,
+        (prefix, uri): (PrefixId, UriId),
+    ) -> u32 {
         self.touch();
-        let mut last = self.node(element).ns;
-        while let Some(decl) =
-            (last as usize).checked_sub(1).and_then(|i| self.ns.get(i)).filter(|d| d.next != 0)
-        {
-            last = decl.next;
+        self.ns.push(NsDecl { prefix, uri, next: 0 });
+        let new = self.ns.len() as u32;
+        match (last as usize).checked_sub(1) {
+            Some(i) => self.ns[i].next = new,
+            None => self.nodes[element.index()].ns = new,
         }
-        for &(prefix, uri) in namespaces {
-            self.ns.push(NsDecl { prefix, uri, next: 0 });
-            let new = self.ns.len() as u32;
-            match (last as usize).checked_sub(1) {
-                Some(i) => self.ns[i].next = new,
-                None => self.nodes[element.index()].ns = new,
-            }
-            last = new;
-        }
+        new
     }
 
     /// Takes the node with its content out of the tree. Its id stays valid.

@@ -97,7 +97,6 @@ fn limits_are_named() {
     let small = Limits {
         depth: 3,
         attributes: 2,
-        namespaces: 2,
         name_length: 5,
         text_length: 8,
         total: 60,
@@ -108,7 +107,6 @@ fn limits_are_named() {
     for (text, name) in [
         ("<a><a><a><a/></a></a></a>", "depth"),
         ("<a a='' b='' c=''/>", "attributes"),
-        ("<a xmlns='u'><a xmlns='v'><a xmlns='u'/></a></a>", "namespaces"),
         ("<abcdef/>", "name_length"),
         ("<a>123456789</a>", "text_length"),
         ("<a b='123456789'/>", "text_length"),
@@ -118,6 +116,35 @@ fn limits_are_named() {
         let e = Document::parse(text.to_owned(), &options).unwrap_err();
         assert_eq!(e.kind, ErrorKind::Limit);
         assert!(e.message.contains(&format!("`{name}`")), "{text}: {e}");
+    }
+    let options =
+        ParseOptions { limits: Limits { namespaces: 2, ..Limits::default() }, ..ParseOptions::default() };
+    let tokens = |text: &str| {
+        let mut tokenizer = crate::Tokenizer::new(options.limits.clone());
+        tokenizer.feed(text.as_bytes());
+        tokenizer.finish();
+        loop {
+            match tokenizer.next() {
+                Ok(Some(_)) => {}
+                end => return end.map(|_| ()),
+            }
+        }
+    };
+    for (text, is_accepted) in [
+        (
+            "<a xmlns:b='u' xmlns:c='u' xmlns='u'><a xmlns:b='v'><a xmlns:c='v' xmlns:b='u'/></a><a xmlns=''/></a>",
+            true,
+        ),
+        ("<a><b xmlns:b='u' xmlns:c='u'/><b xmlns:d='u' xmlns:e='u'/><b xmlns:f='u'/></a>", true),
+        ("<a xmlns:b='u' xmlns:c='u'><a xmlns:d='u'/></a>", false),
+        ("<a xmlns:b='u'><a><a xmlns:c='u' xmlns:d='&#117;'/></a></a>", false),
+    ] {
+        for result in [Document::parse(text.to_owned(), &options).map(|_| ()), tokens(text)] {
+            match result {
+                Ok(()) => assert!(is_accepted, "{text}"),
+                Err(e) => assert!(!is_accepted && e.message.contains("`namespaces`"), "{text}: {e}"),
+            }
+        }
     }
 }
 
