@@ -14,6 +14,42 @@ fn main(steps: &str) -> Tested {
 }
 
 #[test]
+fn an_envelope_that_a_step_made_keeps_its_soap_version() {
+    let make = |namespace: &str| {
+        format!("<payloadFactory><format>{}</format><args/></payloadFactory>", envelope(namespace))
+    };
+    let fault = |version: &str, namespace: &str, code: &str| {
+        format!(
+            r#"<makefault version="{version}"><code xmlns:f="{namespace}" value="f:{code}"/><reason value="r"/></makefault>"#
+        )
+    };
+    let change = r#"<enrich><source type="inline"><n/></source><target xpath="//b"/></enrich>"#;
+    for (client, step, wanted) in [
+        (V11, make(V12), V12),
+        (V12, make(V11), V11),
+        (V11, make(V11), V11),
+        (V12, make(V12), V12),
+        (V11, fault("soap12", V12, "Receiver"), V12),
+        (V12, fault("soap11", V11, "Server"), V11),
+        (V11, change.to_owned(), V11),
+        (V12, change.to_owned(), V12),
+    ] {
+        let media_type = |namespace: &str| if namespace == V11 { "text/xml" } else { "application/soap+xml" };
+        let backend = testing::backend("");
+        let steps = format!(
+            r#"{step}<call><endpoint><address uri="{backend}/x"/></endpoint></call><property name="type" expression="$trp:Content-Type"/>
+               <property name="namespace" expression="namespace-uri(/*)"/>"#
+        );
+        let headers = [("Content-Type", media_type(client)), ("SOAPAction", "\"a\"")];
+        let end = main(&steps).run(&headers, &envelope(client));
+        assert_eq!(end.fault(), None, "{step}");
+        let sent = end.property("type").unwrap_or_default();
+        assert!(sent.starts_with(media_type(wanted)), "{client} {step}: {sent}");
+        assert_eq!(end.property("namespace").as_deref(), Some(wanted), "{client} {step}");
+    }
+}
+
+#[test]
 fn the_body_of_plain_xml_decides_a_filter() {
     for (content_type, body) in [
         ("application/xml", "<a><b>1</b></a>".to_owned()),
