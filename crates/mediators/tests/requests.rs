@@ -50,6 +50,32 @@ fn an_envelope_that_a_step_made_keeps_its_soap_version() {
 }
 
 #[test]
+fn a_proxy_uses_its_endpoint_for_what_a_step_marked_as_a_response() {
+    let fault =
+        format!(r#"<makefault><code xmlns:s="{V11}" value="s:Server"/><reason value="r"/></makefault>"#);
+    let nothing = r#"<property name="p" value="1"/>"#;
+    for (step, out, sent) in [
+        ("", "<send/>", true),
+        (r#"<property name="RESPONSE" value="true"/>"#, "<send/>", true),
+        (fault.as_str(), "<send/>", true),
+        ("<drop/>", "<send/>", false),
+        ("<loopback/>", "<send/>", false),
+        // The end of an out sequence is not that of an in sequence.
+        ("<loopback/>", nothing, false),
+    ] {
+        let backend = testing::backend("");
+        let text = format!(
+            r#"<definitions xmlns="http://ws.apache.org/ns/synapse"><proxy name="P"><target><endpoint><address uri="{backend}/x"/></endpoint>
+               <inSequence>{step}</inSequence><outSequence>{out}</outSequence></target></proxy></definitions>"#
+        );
+        let flow = testing::configuration(&busbar_mediators::registry(testing::endpoints), &text);
+        let headers = [("Content-Type", "text/xml"), ("SOAPAction", "a")];
+        let response = flow.ask("POST", "/services/P", &headers, &envelope(V11));
+        assert_eq!(response.headers.get("X-Request").is_some(), sent, "{step}{out}: {response:?}");
+    }
+}
+
+#[test]
 fn the_body_of_plain_xml_decides_a_filter() {
     for (content_type, body) in [
         ("application/xml", "<a><b>1</b></a>".to_owned()),
