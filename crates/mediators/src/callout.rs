@@ -9,7 +9,7 @@ use flow::{
     Attribute, Children, Code, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow,
     Inside, Mediator, Moves, Need, Page, Step, Unsupported, Values,
 };
-use message::{Value, XmlValue};
+use message::{Envelope, Value, XmlValue};
 use std::sync::Arc;
 use xml::NodeId;
 
@@ -23,7 +23,11 @@ pub const DEFINITION: Definition = Definition {
         Attribute::optional("action", Values::Text, "the SOAP action"),
         Attribute::optional("useServerConfig", Values::Boolean, "of no effect here"),
         Attribute::optional("initAxis2ClientOptions", Values::OneOf(&["true", "false"]), "of no effect here"),
-        Attribute::optional("passHeaders", Values::Boolean, "of no effect here"),
+        Attribute::optional(
+            "passHeaders",
+            Values::Boolean,
+            "the SOAP headers go along; of effect in the dialect of Apache Synapse only",
+        ),
     ],
     children: Children::Elements(&["configuration", "endpoint", "source", "target", "enableSec"]),
     page: PAGE,
@@ -36,7 +40,8 @@ const PAGE: Page = Page {
 `endpointKey` and `endpoint`, in this order.
 
 `source` says what is sent: the first element that an XPath selects, an element in a property, or without `source` the whole
-message with its SOAP headers. A JSON body is sent as it is, whatever the source is. `target` says where the first element of the answer's
+message with its SOAP headers. The transport headers of the message go along, and so do its SOAP headers with an element; in the dialect of Apache
+Synapse the former never do, and the latter with `passHeaders=\"true\"` only. A JSON body is sent as it is, whatever the source is. `target` says where the first element of the answer's
 body goes: it replaces the element that an XPath selects, or goes into a property; without `target` the answer replaces the whole
 message. With the property `OUT_ONLY` there is no answer.
 
@@ -106,6 +111,16 @@ enum Place {
     Property(Arc<str>),
 }
 
+/// Which headers of the message go along.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Headers {
+    /// All of them, as in WSO2.
+    All,
+    /// Those of SOAP (Apache Synapse).
+    Soap,
+    None,
+}
+
 struct Callout {
     endpoint: Option<Arc<EndpointRef>>,
     core: Arc<Core>,
@@ -114,6 +129,7 @@ struct Callout {
 /// What may run on a compute thread.
 struct Core {
     action: Option<String>,
+    headers: Headers,
     source: Place,
     target: Place,
 }
@@ -165,7 +181,12 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         return None;
     }
     let action = element.attr("action").map(str::to_owned);
-    Some(Box::new(Callout { endpoint, core: Arc::new(Core { action, source, target }) }))
+    let headers = match (compiler.services.settings.synapse_dialect, element.attr("passHeaders")) {
+        (false, _) => Headers::All,
+        (true, Some(passed)) if passed.trim().eq_ignore_ascii_case("true") => Headers::Soap,
+        (true, _) => Headers::None,
+    };
+    Some(Box::new(Callout { endpoint, core: Arc::new(Core { action, headers, source, target }) }))
 }
 
 impl Core {
@@ -173,6 +194,9 @@ impl Core {
     fn request(&self, context: &mut Context) -> Result<Box<Context>, Fault> {
         let mut copy = context.branch();
         copy.addressing.message_id = None;
+        if self.headers != Headers::All {
+            copy.headers.retain(|name, _| name.eq_ignore_ascii_case("Content-Type"));
+        }
         if let Some(action) = &self.action {
             copy.soap_action = Some(action.clone());
         }
@@ -186,8 +210,11 @@ impl Core {
         let Some(Value::Xml(xml)) = value else {
             return Err(Fault::new("the source of the callout is not an XML element"));
         };
-        // The header blocks go along.
-        let mut envelope = crate::support::envelope_with_headers(context.envelope()?);
+        let message = context.envelope()?;
+        let mut envelope = match self.headers {
+            Headers::None => Envelope::empty(message.version),
+            Headers::All | Headers::Soap => crate::support::envelope_with_headers(message),
+        };
         for &node in xml.nodes.iter().take(1) {
             envelope.document.copy_from(envelope.body, &xml.document, node);
         }
@@ -370,6 +397,54 @@ mod tests {
             assert_eq!(end.payload().replace(soap, ""), payload, "{inside}");
             assert_eq!(end.property("t").as_deref(), property);
             assert_eq!(end.context.headers.get("X-B"), None);
+        }
+    }
+
+    /// A backend for one request. Returns its address, and what it was asked.
+    fn asked() -> (String, std::thread::JoinHandle<String>) {
+        use std::io::{Read, Write};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
+        let address = format!("http://{}", listener.local_addr().expect("it is bound"));
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("it is asked");
+            let (mut text, mut chunk) = (String::new(), [0; 4096]);
+            while !text.contains("Envelope>") {
+                let count = stream.read(&mut chunk).expect("it can be read");
+                assert!(count > 0, "{text}");
+                text.push_str(&String::from_utf8_lossy(&chunk[..count]));
+            }
+            let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nContent-Length: 4\r\n\r\n<r/>";
+            stream.write_all(answer.as_bytes()).expect("it can be answered");
+            text
+        });
+        (address, server)
+    }
+
+    #[test]
+    fn headers_go_along_as_the_engine_does_it() {
+        let soap = r#"<s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Header><h xmlns="u">1</h></s:Header><s:Body><b/></s:Body></s:Envelope>"#;
+        let headers = [("Content-Type", "text/xml"), ("SOAPAction", "a"), ("X-Secret", "s")];
+        let registry = registry(testing::endpoints);
+        for (synapse, pass, transport, blocks) in [
+            (false, "", true, true),
+            (false, r#" passHeaders="false""#, true, true),
+            (true, "", false, false),
+            (true, r#" passHeaders="false""#, false, false),
+            (true, r#" passHeaders="true""#, false, true),
+        ] {
+            let (address, server) = asked();
+            let text = format!(
+                r#"<callout serviceURL="{address}/x"{pass}><source xpath="//b"/><target key="t"/></callout>"#
+            );
+            let flow = match synapse {
+                true => testing::synapse(&registry, &text),
+                false => testing::main(&registry, &text),
+            };
+            let end = flow.run(&headers, soap);
+            assert_eq!(end.fault(), None);
+            let asked = server.join().expect("it was asked");
+            let found = (asked.to_ascii_lowercase().contains("x-secret"), asked.contains("<h xmlns=\"u\""));
+            assert_eq!(found, (transport, blocks), "{synapse} {pass}: {asked}");
         }
     }
 

@@ -857,4 +857,25 @@ mod tests {
             ["$.a", "$.b['x,y']", "$.c[?(@.d in [1,2])]"]
         );
     }
+
+    #[test]
+    fn a_text_that_is_no_xml_has_no_children() {
+        let enrich =
+            "<enrich><source type='body'/><target type='property' property='p' action='child'/></enrich>";
+        for (before, wanted) in [
+            ("<property name='p' value='a'/>", None),
+            ("<property name='p' value='&lt;w/>'/>", Some("<w><r/></w>")),
+            ("<property name='p' value=' '/>", Some("<r/>")),
+            ("", Some("<r/>")),
+        ] {
+            let flow = testing::main(&crate::registry(testing::endpoints), &format!("{before}{enrich}"));
+            let end = flow.run(&[("Content-Type", "application/xml")], "<r/>");
+            assert_eq!(end.fault().is_none(), wanted.is_some(), "{before}: {:?}", end.fault());
+            if let Some(wanted) = wanted {
+                assert_eq!(end.property("p").as_deref(), Some(wanted), "{before}");
+            } else {
+                assert_eq!(end.property("p").as_deref(), Some("a"));
+            }
+        }
+    }
 }

@@ -31,7 +31,7 @@ const PAGE: Page = Page {
 `MustUnderstand`, `DataEncodingUnknown`, `Sender` or `Receiver` in 1.2. Of the `detail` the first of these counts: its text, what its expression selects, the elements
 inside. `To` becomes the address of `ReplyTo`, and `RelatesTo` the id of the message; unless `response=\"false\"` the message is a response from here on.
 
-With `version=\"pox\"` the payload becomes `<Exception>` with the text or the expression of `detail`, else with the reason; no code is needed. In that form a fault
+With `version=\"pox\"` the payload becomes `<Exception>` with the text or the expression of `detail`, else with the reason; no code is needed. The header blocks stay. In that form a fault
 is also sent to clients without SOAP, in an API or without `SOAPAction`. A JSON client gets JSON if `messageType` is set.
 
 If the body cannot be read, a fault is made all the same, unless an expression needs the body.",
@@ -247,16 +247,24 @@ impl MakeFault {
         Ok(Some(holder))
     }
 
-    /// `<Exception>` instead of the first element of the body.
+    /// `<Exception>` instead of the first element of the body: the header blocks and what else is in the body stay.
     fn exception(&self, context: &mut Context) -> Result<(), Fault> {
         let text = match &self.detail {
             Detail::Text(text) => text.clone(),
             Detail::Expression(expression) => expression.string(context)?.unwrap_or_default(),
             Detail::None | Detail::Elements(_) => self.reason.of(context)?,
         };
-        let mut envelope = Envelope::empty(SoapVersion::V11);
+        let old = context.envelope().ok();
+        // A body that cannot be read has no header.
+        let mut envelope =
+            old.map_or_else(|| Envelope::empty(SoapVersion::V11), crate::support::envelope_with_headers);
         let exception = envelope.document.append_element(envelope.body, "", "", "Exception");
         envelope.document.append_text(exception, &text);
+        if let Some(old) = old {
+            for other in old.elements_of(old.body).skip(1) {
+                envelope.document.copy_from(envelope.body, &old.document, other);
+            }
+        }
         context.payload.set_envelope(envelope);
         context.mark_fault();
         Ok(())
@@ -449,6 +457,18 @@ mod tests {
             "<a/>",
         );
         assert_eq!((response.status, response.body.as_str()), (500, "<Exception>why</Exception>"));
+    }
+
+    #[test]
+    fn an_exception_takes_the_place_of_the_first_element_only() {
+        let pox = r#"<makefault version="pox"><reason value="r"/></makefault>"#;
+        let flow = testing::main(&registry(testing::endpoints), pox);
+        for body in [soap_body(), soap_body().replace("<a>", "<z/><a>")] {
+            let text = flow.run(&SOAP, &body).write(Format::Soap(V11));
+            assert!(text.contains("<h xmlns=\"u\"") && text.contains(">1</h>"), "{text}");
+            assert!(text.contains("Body><Exception>r</Exception>"), "{text}");
+            assert_eq!(text.contains("</Exception><a"), body.contains("<z/>"), "{text}");
+        }
     }
 
     #[test]

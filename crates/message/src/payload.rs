@@ -245,6 +245,14 @@ impl Payload {
         self.changed
     }
 
+    /// The SOAP version of the envelope, if the message was changed as XML.
+    pub fn made_version(&self) -> Option<SoapVersion> {
+        self.envelope
+            .as_deref()
+            .filter(|_| self.changed && self.json.is_none())
+            .map(|envelope| envelope.version)
+    }
+
     /// Whether the bytes were made here and are in no content coding, whatever the headers beside them say.
     pub fn is_uncoded(&self) -> bool {
         self.made && !self.changed && self.reading.coding == Coding::Identity

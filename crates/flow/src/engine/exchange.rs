@@ -13,7 +13,7 @@ use crate::runtime::progress::Takes;
 use crate::runtime::reference::EndpointRef;
 use crate::runtime::request::Client;
 use crate::runtime::stage::{self, Stage, Way};
-use crate::writing::{self, current_form, explicit_form, is_rewritten};
+use crate::writing::{self, current_form, explicit_form, is_rewritten, request_form};
 use message::{
     Envelope, Format, Headers, Kind, MediaType, Method, Payload, PayloadError, PayloadLimits, Reading,
     SoapVersion, StandardHeader, Value, Version,
@@ -708,7 +708,7 @@ fn write_out(
     }
     let (format, content_type) = match form {
         Some(form) => form,
-        None => current_form(context),
+        None => request_form(context),
     };
     let charset = outgoing.charset.as_deref();
     let bytes = writing::write(context, format, content_type.as_deref(), charset, outgoing.packing)?;

@@ -92,6 +92,7 @@ pub(crate) fn begin_request(context: &mut Context, list: Option<ListId>) {
 /// Starts the flow of a response. `false`: there is nothing to run, the response is the answer as it is.
 pub(super) fn begin_response(context: &mut Context, receive: Option<ListId>) -> bool {
     context.response = true;
+    context.progress.answering = true;
     context.progress.resumed = goes_on(context);
     context.frames.clear();
     context.handlers.clear();

@@ -258,9 +258,10 @@ async fn step(context: &mut Context, base: usize) -> Result<Option<Flow>, Fault>
     }
 }
 
-/// All lists have run to their ends: a proxy's target endpoint is next, if there is one.
+/// All lists have run to their ends: a proxy's target endpoint is next, if there is one. A step of the in sequence that says that
+/// the message is a response (`makefault`, `RESPONSE`) changes nothing about that.
 fn at_end(context: &Context) -> Flow {
-    if !context.response
+    if !context.progress.answering
         && context.progress.failure.is_none()
         && !context.progress.part.is_branch()
         && let Owner::Proxy(index) = context.owner

@@ -144,8 +144,8 @@ impl Running<'_> {
             self.run.end_element();
             self.run.end_element();
         }
-        let value = self.run.finish().map_err(|error| Fault::new(error.message).at(place))?;
-        Ok(Some(Early::Decided(value)))
+        // What fails here may be a limit of the streaming run: the tree may still answer, else it says why not.
+        Ok(Some(self.run.finish().map_or(Early::Tree, Early::Decided)))
     }
 }
 

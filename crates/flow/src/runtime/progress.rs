@@ -12,6 +12,8 @@ pub(crate) struct Progress {
     pub takes: Takes,
     /// What runs now goes on behind the answer of an endpoint, to a `send` or to a `call` that is not blocking.
     pub resumed: bool,
+    /// The flow of the response runs: after `loopback`, or behind the answer to a `send`.
+    pub answering: bool,
     /// How often a `call` that is not blocking was answered; it wraps around.
     pub calls: u16,
     /// `onError` of the endpoint that the message could not be sent to, ahead of the fault handlers.

@@ -72,6 +72,14 @@ pub(crate) fn current_form(context: &Context) -> (Format, Option<String>) {
     }
 }
 
+/// As [`current_form`], of a request: an envelope that a step made keeps its SOAP version, whatever type the message had.
+pub(crate) fn request_form(context: &Context) -> (Format, Option<String>) {
+    match (current_form(context), context.payload.made_version()) {
+        ((Format::Soap(labelled), _), Some(version)) if labelled != version => (Format::Soap(version), None),
+        (form, _) => form,
+    }
+}
+
 /// Whether properties want other bytes than those that arrived, although the payload was not changed: another charset,
 /// or another packing.
 pub(crate) fn is_rewritten(context: &Context) -> bool {

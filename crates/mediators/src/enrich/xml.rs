@@ -48,7 +48,7 @@ impl Enrich {
         }
         match &self.target {
             Target::Property(scope, name) => {
-                let (value, in_tree) = self.for_property(*scope, name, part, context);
+                let (value, in_tree) = self.for_property(*scope, name, part, context)?;
                 // What a property only holds stays in the message.
                 if in_tree {
                     detach(&moved, context)?;
@@ -201,19 +201,27 @@ impl Enrich {
         name: &str,
         part: Part,
         context: &mut Context,
-    ) -> (Option<Value>, bool) {
+    ) -> Result<(Option<Value>, bool), Fault> {
         let held = match self.action {
             Action::Child => scope.get(context, name),
             _ => None,
         };
         match part {
             // An element has no place for a text among its children here, as where the target is in the message.
-            Part::Text(_) if matches!(held, Some(Value::Xml(_))) => (None, false),
-            Part::Text(text) => (Some(Value::String(text)), false),
+            Part::Text(_) if matches!(held, Some(Value::Xml(_))) => Ok((None, false)),
+            Part::Text(text) => Ok((Some(Value::String(text)), false)),
             Part::Nodes(xml) => {
                 let held = match held {
                     Some(Value::Xml(held)) => Some(held),
-                    Some(Value::String(text)) => parsed(&text).map(Arc::new),
+                    Some(Value::String(text)) if text.trim().is_empty() => None,
+                    Some(Value::String(text)) => match parsed(&text) {
+                        Some(held) => Some(Arc::new(held)),
+                        None => {
+                            return Err(invalid_target().because(format!(
+                                "the text of the property `{name}` is no XML: it has no children"
+                            )));
+                        }
+                    },
                     _ => None,
                 };
                 match held.and_then(|held| held.nodes.first().copied().map(|first| (held, first))) {
@@ -224,9 +232,9 @@ impl Enrich {
                         }
                         let nodes = held.nodes.clone();
                         let value = XmlValue { document: Arc::new(document), nodes };
-                        (Some(Value::Xml(Arc::new(value))), true)
+                        Ok((Some(Value::Xml(Arc::new(value))), true))
                     }
-                    None => (Some(Value::Xml(xml)), false),
+                    None => Ok((Some(Value::Xml(xml)), false)),
                 }
             }
         }
