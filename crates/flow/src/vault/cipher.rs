@@ -218,7 +218,8 @@ pub(super) mod tests {
             (&pkcs1_cipher, Ok("p w")),
             (&json(&oaep_cipher, "RSA/ECB/OAEPwithSHA1andMGF1Padding"), Ok("p w")),
             (&json(&pkcs1, "RSA"), Ok("p w")),
-            (&json(&oaep_cipher, "RSA"), Err("another key")),
+            // One of some hundred such blocks looks like one of PKCS #1; what is in it is not text.
+            (&json(&oaep_cipher, "RSA"), Err("it ")),
             (&json(&oaep_cipher, "AES/GCM/NoPadding"), Err("not a cipher text")),
             (&json(&oaep_cipher, "AES/CBC/PKCS5Padding"), Err("AES/CBC/PKCS5PADDING is not known")),
             (SYMMETRIC, Err("names a key of RSA")),
