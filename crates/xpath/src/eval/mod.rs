@@ -118,6 +118,8 @@ pub(crate) struct Eval<'a> {
     names: [Cell<Resolved>; CACHED_NAMES],
     /// Made when XPath 2.0 needs it.
     pub version2: OnceCell<Box<State>>,
+    /// Operations on single values are evaluated in the general way.
+    pub generally: Cell<bool>,
     /// String values of constant paths: by comparison, path and root.
     hoisted: OnceCell<Box<RefCell<Vec<Hoisted<'a>>>>>,
 }
@@ -131,6 +133,7 @@ impl<'a> Eval<'a> {
             cx,
             names: [const { Cell::new(Resolved::NOT_YET) }; CACHED_NAMES],
             version2: OnceCell::new(),
+            generally: Cell::new(false),
             hoisted: OnceCell::new(),
         }
     }

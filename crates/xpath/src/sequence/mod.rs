@@ -421,10 +421,17 @@ impl<'a> Eval<'a> {
 
     /// The value of an operation on sequences.
     pub(crate) fn sequence(&self, s: &'a SeqOp, at: Frame) -> Result<Value, Fault> {
-        let span = s.span;
         if let Some(single) = self.single(s, at)? {
             return Ok(single.into());
         }
+        match s.single {
+            true => self.in_general(|| self.general_sequence(s, at)),
+            false => self.general_sequence(s, at),
+        }
+    }
+
+    fn general_sequence(&self, s: &'a SeqOp, at: Frame) -> Result<Value, Fault> {
+        let span = s.span;
         Ok(match &s.kind {
             Seq::Literal(value) => value.clone(),
             Seq::Comma(ops) => self.joined(ops, at, span)?,

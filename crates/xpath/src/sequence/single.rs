@@ -4,8 +4,8 @@
 //! Precondition ([`is_single_operand`], decided when the expression is compiled): the operands are literals, variables, the context
 //! item, plain paths ([`Path::plain`]), and such operations on these. At run time an operand may turn out to be something else:
 //! several nodes, a date, an integer that is too large, a text that is no number. Then there is no [`Single`], and the general
-//! evaluation gives the value or finds the error. What is evaluated here evaluates nothing in the general way, so that
-//! nested operations are not evaluated twice at each level.
+//! evaluation gives the value or finds the error, also that of nested operations ([`Eval::in_general`]): these are not tried again
+//! at each level.
 
 use super::plan::{Arithmetic, Seq, SeqOp};
 use crate::ast::BinaryOp;
@@ -108,14 +108,14 @@ pub(crate) fn is_single_operand(op: &Op) -> bool {
 impl<'a> Eval<'a> {
     /// The value of an operation. `None`: it is to be evaluated in the general way.
     pub(crate) fn single(&self, s: &'a SeqOp, at: Frame) -> Result<Option<Single<'a>>, Fault> {
-        if !s.single || self.program.compatible {
+        if !s.single || self.program.compatible || self.generally.get() {
             return Ok(None);
         }
         #[cfg(test)]
         if tests::OFF.get() {
             return Ok(None);
         }
-        if let Some(n) = self.whole(&s.kind, at) {
+        if let Some(n) = whole(&s.kind, at) {
             return Ok(Some(Single::Integer(n)));
         }
         match &s.kind {
@@ -125,6 +125,9 @@ impl<'a> Eval<'a> {
                 None => Ok(None),
             },
             Seq::Arithmetic(op, a, b) => {
+                if let (Some(a), Some(b)) = (self.whole_of(a, at), self.whole_of(b, at)) {
+                    return Ok(integers(*op, a, b).map(Single::Integer));
+                }
                 let (Some(a), Some(b)) = (self.single_of(a, at)?, self.single_of(b, at)?) else {
                     return Ok(None);
                 };
@@ -143,28 +146,23 @@ impl<'a> Eval<'a> {
         }
     }
 
-    /// The value of an operation on positions, small integers and variables with such: most of the arithmetic of stylesheets.
-    #[inline]
-    fn whole(&self, kind: &Seq, at: Frame) -> Option<i64> {
-        match kind {
-            Seq::Literal(Value::Atomic(Atomic::Integer(n))) => Some(*n),
-            Seq::Call(entry, _) => match entry.single {
-                Some(SingleFunction::Position) if at.position > 0 => Some(at.position as i64),
-                Some(SingleFunction::Last) if at.position > 0 => Some(at.size as i64),
-                _ => None,
-            },
-            Seq::Arithmetic(op, a, b) => integers(*op, self.whole_of(a, at)?, self.whole_of(b, at)?),
-            _ => None,
-        }
+    /// Runs the general evaluation of an operation whose operands are not single.
+    pub(crate) fn in_general<R>(&self, evaluate: impl FnOnce() -> R) -> R {
+        let outer = self.generally.replace(true);
+        let result = evaluate();
+        self.generally.set(outer);
+        result
     }
 
+    /// The value of an operand that is an integer without any evaluation, as most in the arithmetic of stylesheets are.
+    #[inline]
     fn whole_of(&self, op: &Op, at: Frame) -> Option<i64> {
         match op {
             Op::Variable(index, ..) => match self.local(*index) {
                 Some(Value::Atomic(Atomic::Integer(n))) => Some(*n),
                 _ => None,
             },
-            Op::Sequence(s) => self.whole(&s.kind, at),
+            Op::Sequence(s) => whole(&s.kind, at),
             _ => None,
         }
     }
@@ -359,7 +357,7 @@ impl<'a> Eval<'a> {
             Ok(second(true)?.map(|b| (a, b)))
         };
         let done = match function {
-            // (See [`Eval::whole`]: there is no context item.)
+            // (See `whole`: there is no context item.)
             F::Position | F::Last => None,
             F::Contains => both()?.map(|(a, b)| Single::Boolean(text::contains(&a, &b))),
             F::StartsWith => both()?.map(|(a, b)| Single::Boolean(a.starts_with(&*b))),
@@ -511,6 +509,20 @@ impl From<Single<'_>> for Value {
             Single::Text(text) => Value::String(text.into()),
             Single::Untyped(text) => Value::Atomic(Atomic::Untyped(text.into())),
         }
+    }
+}
+
+/// See [`Eval::whole_of`].
+#[inline]
+fn whole(kind: &Seq, at: Frame) -> Option<i64> {
+    match kind {
+        Seq::Literal(Value::Atomic(Atomic::Integer(n))) => Some(*n),
+        Seq::Call(entry, _) => match entry.single {
+            Some(SingleFunction::Position) if at.position > 0 => Some(at.position as i64),
+            Some(SingleFunction::Last) if at.position > 0 => Some(at.size as i64),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
