@@ -179,7 +179,7 @@ impl ServerTls {
                 if client_verify == ClientVerify::Optional {
                     verifier = verifier.allow_unauthenticated();
                 }
-                let verifier = verifier.build().map_err(|e| TlsError(format!("{name}: {e}")))?;
+                let verifier = verifier.build().map_err(|e| rules.unusable(&name, &e))?;
                 client_verifier = Some(Arc::clone(&verifier));
                 builder.with_client_cert_verifier(verifier)
             }
@@ -311,7 +311,7 @@ impl ClientTls {
                 }
             })
             .transpose()
-            .map_err(|e| TlsError(format!("trusted roots: {e}")))?;
+            .map_err(|e| options.rules.unusable("trusted roots", &e))?;
         let verifier: Arc<dyn ServerCertVerifier> = match verifier {
             Some(strict) if options.host_names == HostNames::Asked => strict,
             chain => Arc::new(Lenient { chain, names: options.host_names, provider }),

@@ -370,6 +370,12 @@ fn versions_ciphers_and_revocation_are_agreed_on_or_not_at_all() {
         ocsp: None,
     };
     let any = || rules(&[], &[], &[]);
+    // The number of the list becomes that of the list which it changes.
+    let mut list = std::fs::read(files.at("server.der")).unwrap();
+    std::fs::write(files.at("cut.der"), &list[..list.len() / 2]).unwrap();
+    let number = list.windows(3).position(|oid| oid == [0x55, 0x1d, 0x14]).unwrap();
+    list[number + 2] = 0x1b;
+    std::fs::write(files.at("delta.der"), list).unwrap();
     const OLD: &str = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
     const NEW: &str = "TLS_AES_256_GCM_SHA384";
     // Who listens, and who asks: do they get together?
@@ -415,6 +421,15 @@ fn versions_ciphers_and_revocation_are_agreed_on_or_not_at_all() {
         (rules(&["TLSv1.3"], &[OLD], &[]), "none of the cipher suites is of TLSv1.3"),
         (rules(&[], &[], &["ca.pem"]), "no revocation list"),
         (rules(&[], &[], &["none.crl"]), "none.crl"),
+        (rules(&[], &[], &["cut.der"]), "cut.der cannot be used"),
+        (
+            rules(&[], &[], &["server.crl", "delta.der"]),
+            "delta.der cannot be used: it has the changes since another list only",
+        ),
+        (
+            rules(&[], &[], &["delta.der"]),
+            "delta.der cannot be used: it has the changes since another list only",
+        ),
     ] {
         let options = ServerTlsOptions { rules: wrong, ..files.options(ClientVerify::Require) };
         let error = ServerTls::new(&options).expect_err(reason).to_string();

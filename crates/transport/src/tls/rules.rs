@@ -4,8 +4,9 @@ use super::{Ocsp, TlsError, read};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateRevocationListDer, ServerName};
+use rustls::server::VerifierBuilderError;
 use rustls::sign::CertifiedKey;
-use rustls::{CipherSuite, SupportedProtocolVersion, version};
+use rustls::{CertRevocationListError, CipherSuite, SupportedProtocolVersion, version};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -141,6 +142,26 @@ impl TlsRules {
         }
         der::revocation_list::newest_first(&mut lists);
         Ok(lists)
+    }
+
+    /// Why no verifier could be made: of `roots`, or of these lists.
+    pub(super) fn unusable(&self, roots: &str, error: &VerifierBuilderError) -> TlsError {
+        let VerifierBuilderError::InvalidCrl(error) = error else {
+            return TlsError(format!("{roots}: {error}"));
+        };
+        let files: Vec<String> = self.revoked.iter().map(|file| file.display().to_string()).collect();
+        let which = match files.as_slice() {
+            [file] => format!("the revocation list {file}"),
+            files => format!("one of the revocation lists {}", files.join(", ")),
+        };
+        let why = match error {
+            CertRevocationListError::UnsupportedDeltaCrl => {
+                "it has the changes since another list only: name the whole list".to_owned()
+            }
+            CertRevocationListError::UnsupportedIndirectCrl => "it has entries of other issuers".to_owned(),
+            other => format!("{other:?}"),
+        };
+        TlsError(format!("{which} cannot be used: {why}"))
     }
 }
 
