@@ -38,6 +38,12 @@ pub fn parse(s: &str) -> f64 {
     if any { t.parse().unwrap_or(f64::NAN) } else { f64::NAN }
 }
 
+/// The powers of ten that a double holds exactly.
+pub(crate) const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    1e19, 1e20, 1e21, 1e22,
+];
+
 /// Digits and a point, with at most 15 digits in all. The quotient of two integers that a double holds exactly is the nearest
 /// double to the decimal number.
 fn short_decimal(bytes: &[u8]) -> Option<f64> {
@@ -55,8 +61,6 @@ fn short_decimal(bytes: &[u8]) -> Option<f64> {
             _ => return None,
         }
     }
-    const POWERS: [f64; 16] =
-        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
     (point && bytes.len() > 1).then(|| n as f64 / POWERS[behind as usize])
 }
 

@@ -64,12 +64,8 @@ impl Decimal {
     /// The nearest double.
     pub fn to_double(self) -> f64 {
         // The quotient of two integers that doubles hold exactly is the nearest double.
-        const POWERS: [f64; 23] = [
-            1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
-            1e18, 1e19, 1e20, 1e21, 1e22,
-        ];
         if self.coefficient.unsigned_abs() < 1 << 53
-            && let Some(power) = POWERS.get(self.scale as usize)
+            && let Some(power) = crate::number::POWERS.get(self.scale as usize)
         {
             return self.coefficient as f64 / power;
         }

@@ -163,22 +163,21 @@ impl<'a> Eval<'a> {
     /// The typed value of a node: without a schema it is untyped.
     pub(crate) fn atom_of_node(&self, node: Node) -> Result<Atomic, Fault> {
         let text = self.node_string(node)?.into();
-        let typed = node.is_namespace()
-            || matches!(
+        Ok(if self.is_untyped(node)? { Atomic::Untyped(text) } else { Atomic::String(text) })
+    }
+
+    /// Whether the typed value of a node is untyped: of comments, processing instructions and namespaces it is a string.
+    pub(crate) fn is_untyped(&self, node: Node) -> Result<bool, Fault> {
+        Ok(!node.is_namespace()
+            && !matches!(
                 self.doc(node.doc)?.kind(node.id),
                 NodeKind::Comment | NodeKind::ProcessingInstruction
-            );
-        Ok(if typed { Atomic::String(text) } else { Atomic::Untyped(text) })
+            ))
     }
 
     /// The `xs:double` that the value of a node becomes as an operand. `None`: it is no number, or the node has a typed value.
     pub(crate) fn untyped_double(&self, node: Node) -> Result<Option<f64>, Fault> {
-        let untyped = !node.is_namespace()
-            && matches!(
-                self.doc(node.doc)?.kind(node.id),
-                NodeKind::Element | NodeKind::Attribute | NodeKind::Text | NodeKind::Document
-            );
-        Ok(if untyped { crate::atomic::parse_double(&self.node_string(node)?) } else { None })
+        Ok(if self.is_untyped(node)? { crate::atomic::parse_double(&self.node_string(node)?) } else { None })
     }
 
     /// Atomization.
@@ -421,12 +420,9 @@ impl<'a> Eval<'a> {
 
     /// The value of an operation on sequences.
     pub(crate) fn sequence(&self, s: &'a SeqOp, at: Frame) -> Result<Value, Fault> {
-        if let Some(single) = self.single(s, at)? {
-            return Ok(single.into());
-        }
-        match s.single {
-            true => self.in_general(|| self.general_sequence(s, at)),
-            false => self.general_sequence(s, at),
+        match self.single(s, at)? {
+            Some(single) => Ok(single.into()),
+            None => self.in_general(s, at),
         }
     }
 
@@ -690,7 +686,7 @@ impl<'a> Eval<'a> {
             },
             _ => match self.single(s, at)? {
                 Some(single) => single.truth(),
-                None => self.truth_of(&self.sequence(s, at)?, span)?,
+                None => self.truth_of(&self.in_general(s, at)?, span)?,
             },
         })
     }

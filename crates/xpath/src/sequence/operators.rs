@@ -190,6 +190,18 @@ pub(crate) fn order(a: &Atomic, b: &Atomic) -> Option<Ordering> {
     }
 }
 
+/// Whether values of this order compare so.
+pub(crate) fn holds(op: BinaryOp, order: Ordering) -> bool {
+    match op {
+        BinaryOp::Equal => order == Ordering::Equal,
+        BinaryOp::NotEqual => order != Ordering::Equal,
+        BinaryOp::Less => order == Ordering::Less,
+        BinaryOp::LessOrEqual => order != Ordering::Greater,
+        BinaryOp::Greater => order == Ordering::Greater,
+        _ => order != Ordering::Less,
+    }
+}
+
 /// A value comparison.
 pub(crate) fn value_comparison(op: BinaryOp, a: &Atomic, b: &Atomic, span: Span) -> Result<bool, Fault> {
     let incomparable = || {
@@ -197,14 +209,7 @@ pub(crate) fn value_comparison(op: BinaryOp, a: &Atomic, b: &Atomic, span: Span)
         failed("XPTY0004", format!("an xs:{a} and an xs:{b} cannot be compared with this operator"), span)
     };
     Ok(match compare(a, b).ok_or_else(incomparable)? {
-        Compared::Order(order) => match op {
-            BinaryOp::Equal => order == Ordering::Equal,
-            BinaryOp::NotEqual => order != Ordering::Equal,
-            BinaryOp::Less => order == Ordering::Less,
-            BinaryOp::LessOrEqual => order != Ordering::Greater,
-            BinaryOp::Greater => order == Ordering::Greater,
-            _ => order != Ordering::Less,
-        },
+        Compared::Order(order) => holds(op, order),
         Compared::Unordered => op == BinaryOp::NotEqual,
         Compared::Equality(equal) => match op {
             BinaryOp::Equal => equal,
@@ -268,14 +273,10 @@ fn numeric(op: Arithmetic, a: Number, b: Number, span: Span) -> Result<Atomic, F
     if let (Number::Integer(x), Number::Integer(y)) = (a, b)
         && op != A::Divide
     {
-        let result = match op {
-            A::Add => x.checked_add(y),
-            A::Subtract => x.checked_sub(y),
-            A::Multiply => x.checked_mul(y),
-            _ if y == 0 => return Err(by_zero()),
-            _ => Some(x.wrapping_rem(y)),
-        };
-        return match result {
+        if op == A::Modulo && y == 0 {
+            return Err(by_zero());
+        }
+        return match integers(op, x, y) {
             Some(n) => Ok(Atomic::Integer(n)),
             None => whole(op, &x.into(), &y.into(), span),
         };
@@ -300,14 +301,31 @@ fn numeric(op: Arithmetic, a: Number, b: Number, span: Span) -> Result<Atomic, F
             _ => x % y,
         }));
     }
-    let (x, y) = (a.double(), b.double());
-    Ok(Atomic::Double(match op {
-        A::Add => x + y,
-        A::Subtract => x - y,
-        A::Multiply => x * y,
-        A::Divide => x / y,
+    Ok(Atomic::Double(doubles(op, a.double(), b.double())))
+}
+
+/// Arithmetic of two integers. `None`: the result is none of 64 bits, or none at all.
+pub(crate) fn integers(op: Arithmetic, x: i64, y: i64) -> Option<i64> {
+    match op {
+        Arithmetic::Add => x.checked_add(y),
+        Arithmetic::Subtract => x.checked_sub(y),
+        Arithmetic::Multiply => x.checked_mul(y),
+        Arithmetic::Modulo => x.checked_rem(y),
+        Arithmetic::IntegerDivide => x.checked_div(y),
+        // A decimal.
+        Arithmetic::Divide => None,
+    }
+}
+
+/// Arithmetic of two doubles; `idiv` is not among it.
+pub(crate) fn doubles(op: Arithmetic, x: f64, y: f64) -> f64 {
+    match op {
+        Arithmetic::Add => x + y,
+        Arithmetic::Subtract => x - y,
+        Arithmetic::Multiply => x * y,
+        Arithmetic::Divide => x / y,
         _ => x % y,
-    }))
+    }
 }
 
 /// Arithmetic on integers of any size.

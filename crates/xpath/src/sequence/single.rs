@@ -7,6 +7,7 @@
 //! evaluation gives the value or finds the error, also that of nested operations ([`Eval::in_general`]): these are not tried again
 //! at each level.
 
+use super::operators::{doubles, holds, integers};
 use super::plan::{Arithmetic, Seq, SeqOp};
 use crate::ast::BinaryOp;
 use crate::atomic::{Atomic, Decimal, parse_double};
@@ -17,7 +18,6 @@ use crate::number;
 use crate::plan::{Core, Op, Path};
 use crate::value::{Node, Value};
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use xml::NodeKind;
 
 /// Longer texts of variables that are not at hand are not copied.
@@ -146,12 +146,15 @@ impl<'a> Eval<'a> {
         }
     }
 
-    /// Runs the general evaluation of an operation whose operands are not single.
-    pub(crate) fn in_general<R>(&self, evaluate: impl FnOnce() -> R) -> R {
+    /// The value of an operation whose operands are not single.
+    pub(crate) fn in_general(&self, s: &'a SeqOp, at: Frame) -> Result<Value, Fault> {
+        if !s.single {
+            return self.general_sequence(s, at);
+        }
         let outer = self.generally.replace(true);
-        let result = evaluate();
+        let value = self.general_sequence(s, at);
         self.generally.set(outer);
-        result
+        value
     }
 
     /// The value of an operand that is an integer without any evaluation, as most in the arithmetic of stylesheets are.
@@ -217,13 +220,8 @@ impl<'a> Eval<'a> {
                 None => Ok(None),
             };
         }
-        let untyped = !node.is_namespace()
-            && matches!(
-                self.doc(node.doc)?.kind(node.id),
-                NodeKind::Element | NodeKind::Attribute | NodeKind::Text | NodeKind::Document
-            );
         let text = self.node_string(node)?;
-        Ok(Some(if untyped { Single::Untyped(text) } else { Single::Text(text) }))
+        Ok(Some(if self.is_untyped(node)? { Single::Untyped(text) } else { Single::Text(text) }))
     }
 
     fn single_value(&self, value: &'a Value) -> Result<Option<Single<'a>>, Fault> {
@@ -528,36 +526,16 @@ fn whole(kind: &Seq, at: Frame) -> Option<i64> {
 
 /// See [`super::operators::arithmetic`].
 fn calculated<'a>(op: Arithmetic, a: &Single<'_>, b: &Single<'_>) -> Option<Single<'a>> {
-    use Arithmetic as A;
     use Single as S;
     match (a, b) {
         (S::Empty, _) | (_, S::Empty) => Some(S::Empty),
         (S::Integer(x), S::Integer(y)) => integers(op, *x, *y).map(S::Integer),
-        (S::Double(_) | S::Untyped(_), _) | (_, S::Double(_) | S::Untyped(_)) => {
-            let (x, y) = (a.double()?, b.double()?);
-            Some(S::Double(match op {
-                A::Add => x + y,
-                A::Subtract => x - y,
-                A::Multiply => x * y,
-                A::Divide => x / y,
-                A::Modulo => x % y,
-                A::IntegerDivide => return None,
-            }))
+        (S::Double(_) | S::Untyped(_), _) | (_, S::Double(_) | S::Untyped(_))
+            if op != Arithmetic::IntegerDivide =>
+        {
+            Some(S::Double(doubles(op, a.double()?, b.double()?)))
         }
         _ => None,
-    }
-}
-
-/// Arithmetic of two integers. `None`: the result is none of 64 bits.
-fn integers(op: Arithmetic, x: i64, y: i64) -> Option<i64> {
-    match op {
-        Arithmetic::Add => x.checked_add(y),
-        Arithmetic::Subtract => x.checked_sub(y),
-        Arithmetic::Multiply => x.checked_mul(y),
-        Arithmetic::Modulo => x.checked_rem(y),
-        Arithmetic::IntegerDivide => x.checked_div(y),
-        // A decimal.
-        Arithmetic::Divide => None,
     }
 }
 
@@ -604,17 +582,6 @@ pub(crate) fn texts_compare(op: BinaryOp, a: &str, b: &str) -> bool {
         BinaryOp::Equal => a == b,
         BinaryOp::NotEqual => a != b,
         _ => holds(op, a.as_bytes().cmp(b.as_bytes())),
-    }
-}
-
-fn holds(op: BinaryOp, order: Ordering) -> bool {
-    match op {
-        BinaryOp::Equal => order == Ordering::Equal,
-        BinaryOp::NotEqual => order != Ordering::Equal,
-        BinaryOp::Less => order == Ordering::Less,
-        BinaryOp::LessOrEqual => order != Ordering::Greater,
-        BinaryOp::Greater => order == Ordering::Greater,
-        _ => order != Ordering::Less,
     }
 }
 
