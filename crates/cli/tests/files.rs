@@ -272,9 +272,7 @@ fn a_move_that_fails_processes_nothing_twice() {
     until("it is moved at last", || places.names("done") == ["a.txt"]);
     assert_eq!(places.read("out/log.txt"), "once;");
     // What is written down goes after the file: between the two a kill leaves a line too many.
-    until("nothing is written down", || {
-        places.read("failed/vfs-move-failed-records.properties").is_empty()
-    });
+    until("nothing is written down", || places.read("failed/vfs-move-failed-records.properties").is_empty());
 }
 
 #[test]
