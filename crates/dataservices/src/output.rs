@@ -43,6 +43,18 @@ impl Form {
     }
 }
 
+/// Bytes that [`escaped`] may write otherwise: the special ones, controls, and the first of U+FFFE and U+FFFF. (A table is a load for
+/// each byte; most values are a few digits or letters.)
+static MAY_NEED_ESCAPING: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = byte < 0x20 || matches!(byte as u8, b'&' | b'<' | b'>' | b'"' | 0xEF);
+        byte += 1;
+    }
+    table
+};
+
 /// Escapes a text for element content. Characters that XML does not have become question marks.
 pub(crate) fn escape(text: &str, out: &mut String) {
     escaped(text, false, out);
@@ -54,8 +66,7 @@ fn escape_attribute(text: &str, out: &mut String) {
 }
 
 fn escaped(text: &str, is_attribute: bool, out: &mut String) {
-    // The first byte of U+FFFE and U+FFFF is 0xEF.
-    if !text.bytes().any(|byte| byte < b' ' || matches!(byte, b'&' | b'<' | b'>' | b'"' | 0xEF)) {
+    if !text.bytes().any(|byte| MAY_NEED_ESCAPING[usize::from(byte)]) {
         return out.push_str(text);
     }
     out.reserve(text.len());

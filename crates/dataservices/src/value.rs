@@ -33,6 +33,8 @@ pub(crate) fn text(value: &sql::Value) -> Option<Cow<'_, str>> {
         SqlValue::Date(text) => Cow::Owned(date(text).unwrap_or_else(|| text.clone())),
         SqlValue::Time(text) => Cow::Owned(time(text).unwrap_or_else(|| text.clone())),
         SqlValue::Timestamp(text) => Cow::Owned(timestamp(text).unwrap_or_else(|| text.clone())),
+        // Without the machinery of formats: the most frequent values.
+        SqlValue::Integer(number) => Cow::Owned(number.to_string()),
         other => Cow::Owned(other.to_string()),
     })
 }

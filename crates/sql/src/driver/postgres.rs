@@ -290,15 +290,16 @@ fn length(row: &sqlx::postgres::PgRow, at: usize) -> usize {
 }
 
 fn values(row: &sqlx::postgres::PgRow) -> Result<Vec<Value>, Error> {
-    (0..row.len())
-        .map(|at| {
-            let raw = row.try_get_raw(at).map_err(failed)?;
-            value(&raw).map_err(|why| {
-                let name = row.column(at).name();
-                Error::new(Reason::Value, format!("column {name} cannot be read: {why}"))
-            })
-        })
-        .collect()
+    // A `collect` of results does not know their number.
+    let mut values = Vec::with_capacity(row.len());
+    for at in 0..row.len() {
+        let raw = row.try_get_raw(at).map_err(failed)?;
+        values.push(value(&raw).map_err(|why| {
+            let name = row.column(at).name();
+            Error::new(Reason::Value, format!("column {name} cannot be read: {why}"))
+        })?);
+    }
+    Ok(values)
 }
 
 fn value(raw: &PgValueRef<'_>) -> Result<Value, String> {
