@@ -304,7 +304,7 @@ impl Tokenizer {
         }
         self.compact();
         match &mut self.source {
-            Source::Utf8 => self.buffer.extend_from_slice(bytes),
+            Source::Utf8 => append(&mut self.buffer, bytes),
             Source::Decoder(decoder, charset) => {
                 let mut text = String::new();
                 let result = decoder.decode(bytes, false, &mut text);
@@ -317,7 +317,7 @@ impl Tokenizer {
             // Most documents start with a tag.
             Source::Undetected if self.raw.is_empty() && self.charset.is_none() && starts_plainly(bytes) => {
                 self.source = Source::Utf8;
-                self.buffer.extend_from_slice(bytes);
+                append(&mut self.buffer, bytes);
             }
             Source::Undetected => {
                 self.raw.extend_from_slice(bytes);
@@ -671,6 +671,15 @@ impl Tokenizer {
 
 /// Largest buffers that [`Tokenizer::recycle`] keeps, in bytes.
 const LARGEST_KEPT: usize = 128 << 10;
+
+/// Most bytes that are copied at once. For more than 2,112 glibc leaves the copying to one instruction of the processor, which takes 20 times as
+/// long on AMD's (Zen 3 and 4) where the places in their pages differ by 1 to 15 bytes; what is fed lies like that most of the time.
+const COPIED_AT_ONCE: usize = 2048;
+
+fn append(buffer: &mut Vec<u8>, bytes: &[u8]) {
+    buffer.reserve(bytes.len());
+    bytes.chunks(COPIED_AT_ONCE).for_each(|piece| buffer.extend_from_slice(piece));
+}
 
 /// Starts with a tag in UTF-8: no byte order mark, no declaration.
 fn starts_plainly(bytes: &[u8]) -> bool {
