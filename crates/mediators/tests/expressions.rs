@@ -680,3 +680,22 @@ fn a_service_with_a_wsdl_knows_the_operation() {
         assert_eq!((answer.status, answer.body.as_str()), (200, expected), "{path} {action:?} {body}");
     }
 }
+
+#[test]
+fn a_payload_that_is_one_value() {
+    for (name, body, rows) in [
+        (
+            "one-string",
+            r#" "a \"b\"" "#,
+            &[("${payload}", r#"a "b""#), ("${$}", r#"a "b""#), ("${payload + '!'}", r#"a "b"!"#)][..],
+        ),
+        ("one-empty-string", r#""""#, &[("${payload}", "")]),
+        ("one-number", "5", &[("${payload}", "5"), ("json-eval($)", "5")]),
+        ("one-boolean", "true", &[("${payload}", "true")]),
+        // As `${payload.member}` of a null.
+        ("one-null", "null", &[("${payload}", "")]),
+        ("an-array", "[ 1, 2 ]", &[("${payload}", "[ 1, 2 ]"), ("json-eval($)", "[ 1, 2 ]")]),
+    ] {
+        table(name, body, false, rows);
+    }
+}
