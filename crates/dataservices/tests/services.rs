@@ -785,6 +785,27 @@ fn descriptions_in_json_are_read_as_wso2_does() {
 }
 
 #[test]
+fn a_description_in_json_can_have_optional_columns() {
+    let rows = |column: &str| {
+        let row = format!("{{\"n\": \"$n(type:integer)\", \"m\": \"{column}\"}}");
+        format!("<result outputType='json'>{{\"rows\": {{\"row\": [{row}]}}}}</result>")
+    };
+    for (column, body) in [
+        ("$m(type:integer;optional:true)", "{\"rows\":{\"row\":[{\"n\":7}]}}"),
+        ("$m( optional : TRUE )", "{\"rows\":{\"row\":[{\"n\":7}]}}"),
+        // What is behind the last bracket does not count.
+        ("$n(type:integer;optional:false) of n", "{\"rows\":{\"row\":[{\"n\":7,\"m\":7}]}}"),
+        ("$m(optional:false)", "cannot find parameter with type:column name:m"),
+    ] {
+        let inside = format!("{}{}", query("one", "select 7 n", &rows(column)), operation("one", &[]));
+        let tested = tested("", &memory("optional"), &inside, "");
+        assert!(tested.found.is_empty(), "{column}: {:?}", tested.found);
+        let response = get_json(&tested, "one");
+        assert!(response.body.contains(body), "{column}: {}", response.body);
+    }
+}
+
+#[test]
 fn a_request_that_cannot_be_read_is_the_clients_fault() {
     let one = query(
         "one",
