@@ -806,6 +806,35 @@ fn a_description_in_json_can_have_optional_columns() {
 }
 
 #[test]
+fn a_type_that_does_not_exist_is_reported() {
+    let template = |name: &str| {
+        format!(
+            "<result outputType='json'>{{\"rows\": {{\"row\": [{{\"n\": \"$n(type:{name})\"}}]}}}}</result>"
+        )
+    };
+    let elements = |name: &str| {
+        format!("<result element='R' rowName='r'><element name='n' column='n' xsdType='{name}'/></result>")
+    };
+    for (result, says) in [
+        (template("Integer"), "`Integer` is not a type of XML Schema"),
+        (elements("interger"), "`interger` is not a type of XML Schema"),
+        (elements("xs:foo"), "`foo` is not a type of XML Schema"),
+        (template("number"), ""),
+        (elements("xs:dateTime"), ""),
+        (elements("negativeInteger"), ""),
+    ] {
+        let inside = format!("{}{}", query("one", "select -7 n", &result), operation("one", &[]));
+        let tested = tested("", &memory("types"), &inside, "");
+        match says {
+            "" => assert!(tested.found.is_empty(), "{result}: {:?}", tested.found),
+            says => assert!(tested.reports(says), "{result}: {:?}", tested.found),
+        }
+        // It serves all the same.
+        assert_eq!(get_json(&tested, "one").status, 200, "{result}");
+    }
+}
+
+#[test]
 fn a_request_that_cannot_be_read_is_the_clients_fault() {
     let one = query(
         "one",
