@@ -233,6 +233,26 @@ fn misspelt_properties_of_the_engine_are_found() {
 
 /// Flows that leave the client with 202, and flows that mean it or answer.
 #[test]
+fn parameters_within_a_value_of_an_endpoint_template_are_found() {
+    for (uri, is_found) in [
+        ("http://$host/x", true),
+        ("$host/x", true),
+        ("http://h/$uri", true),
+        ("$host", false),
+        (" $uri ", false),
+        ("http://h/$hosts", false),
+        ("http://h/{uri.var.host}?price=$5", false),
+    ] {
+        let template = format!(
+            "<template name='T'><parameter name='host'/><endpoint name='$name'><http uri-template='{uri}'/></endpoint>\
+             </template><endpoint name='E' template='T'><parameter name='host' value='h'/></endpoint>"
+        );
+        let all = found(&template);
+        assert_eq!(all.contains(&"template-parameter"), is_found, "{uri}: {all:?}");
+    }
+}
+
+#[test]
 fn misspelt_parameters_of_a_path_are_found() {
     for (read, is_found) in [
         ("${params.pathParams.orderID}", true),
