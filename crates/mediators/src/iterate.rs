@@ -190,6 +190,9 @@ impl Mediator for Iterate {
     }
 }
 
+/// Elements, and the envelope that they are in.
+type Selected = (Arc<Envelope>, Vec<NodeId>);
+
 /// What the copies are made of.
 enum Items {
     /// Elements and texts of the message: each goes into the shell.
@@ -246,7 +249,7 @@ impl Core {
     }
 
     /// The elements that the expression selects in a property or local entry, in an envelope of their own.
-    fn beside(&self, context: &mut Context) -> Result<Option<(Arc<Envelope>, Vec<NodeId>)>, Fault> {
+    fn beside(&self, context: &mut Context) -> Result<Option<Selected>, Fault> {
         if self.items.property().is_none() {
             return Ok(None);
         }
