@@ -398,16 +398,26 @@ pub(crate) enum Type {
 }
 
 impl Type {
+    /// The types whose values are numbers in JSON; `number` is one of JSON templates.
+    const NUMBERS: &str = "integer int long short byte decimal double float number nonNegativeInteger positiveInteger \
+        negativeInteger nonPositiveInteger unsignedInt unsignedLong unsignedShort unsignedByte";
+    /// The other types of XML Schema.
+    const OTHERS: &str = "string boolean date dateTime time anyURI base64Binary hexBinary duration QName anyType \
+        anySimpleType gDay gMonth gMonthDay gYear gYearMonth normalizedString token language Name NCName NMTOKEN \
+        NMTOKENS ID IDREF IDREFS ENTITY ENTITIES NOTATION";
+
     /// The type by its local name; JSON templates use the same names.
     pub fn named(name: &str) -> Type {
         match name {
-            "integer" | "int" | "long" | "short" | "byte" | "decimal" | "double" | "float" | "number"
-            | "nonNegativeInteger" | "positiveInteger" | "unsignedInt" | "unsignedLong" | "unsignedShort" => {
-                Type::Number
-            }
             "boolean" => Type::Truth,
+            name if Type::NUMBERS.split_whitespace().any(|number| number == name) => Type::Number,
             _ => Type::Text,
         }
+    }
+
+    /// All names of types.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Type::NUMBERS.split_whitespace().chain(Type::OTHERS.split_whitespace())
     }
 }
 

@@ -63,18 +63,19 @@ fn members(object: &Map<String, Value>, span: Span) -> Result<Vec<DataOutput>, S
                 let text = text.strip_prefix('$').ok_or_else(wrong)?;
                 let (column, options) = match text.split_once('(') {
                     None => (text, ""),
-                    Some((column, rest)) => (column, rest.strip_suffix(')').ok_or_else(wrong)?),
+                    Some((column, rest)) => (column, rest.rsplit_once(')').ok_or_else(wrong)?.0),
                 };
-                let (mut xsd_type, mut roles) = ("string", Vec::new());
+                let (mut xsd_type, mut roles, mut optional) = ("string", Vec::new(), false);
                 for option in options.split(';').filter(|option| !option.trim().is_empty()) {
                     match option.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
                         Some(("type", type_name)) => xsd_type = type_name,
                         Some(("requiredRoles", role_names)) => {
                             roles = role_names.split(',').map(|role| role.trim().to_owned()).collect();
                         }
+                        Some(("optional", value)) => optional = value.eq_ignore_ascii_case("true"),
                         _ => {
                             return Err(format!(
-                                "`{option}` of `{name}` is neither `type:…` nor `requiredRoles:…`"
+                                "`{option}` of `{name}` is none of `type:…`, `optional:…` and `requiredRoles:…`"
                             ));
                         }
                     }
@@ -84,7 +85,7 @@ fn members(object: &Map<String, Value>, span: Span) -> Result<Vec<DataOutput>, S
                     is_attribute: false,
                     value: DataValue::Column(column.trim().to_owned()),
                     xsd_type: xsd_type.to_owned(),
-                    optional: false,
+                    optional,
                     export: None,
                     namespace: None,
                     roles,

@@ -785,6 +785,56 @@ fn descriptions_in_json_are_read_as_wso2_does() {
 }
 
 #[test]
+fn a_description_in_json_can_have_optional_columns() {
+    let rows = |column: &str| {
+        let row = format!("{{\"n\": \"$n(type:integer)\", \"m\": \"{column}\"}}");
+        format!("<result outputType='json'>{{\"rows\": {{\"row\": [{row}]}}}}</result>")
+    };
+    for (column, body) in [
+        ("$m(type:integer;optional:true)", "{\"rows\":{\"row\":[{\"n\":7}]}}"),
+        ("$m( optional : TRUE )", "{\"rows\":{\"row\":[{\"n\":7}]}}"),
+        // What is behind the last bracket does not count.
+        ("$n(type:integer;optional:false) of n", "{\"rows\":{\"row\":[{\"n\":7,\"m\":7}]}}"),
+        ("$m(optional:false)", "cannot find parameter with type:column name:m"),
+    ] {
+        let inside = format!("{}{}", query("one", "select 7 n", &rows(column)), operation("one", &[]));
+        let tested = tested("", &memory("optional"), &inside, "");
+        assert!(tested.found.is_empty(), "{column}: {:?}", tested.found);
+        let response = get_json(&tested, "one");
+        assert!(response.body.contains(body), "{column}: {}", response.body);
+    }
+}
+
+#[test]
+fn a_type_that_does_not_exist_is_reported() {
+    let template = |name: &str| {
+        format!(
+            "<result outputType='json'>{{\"rows\": {{\"row\": [{{\"n\": \"$n(type:{name})\"}}]}}}}</result>"
+        )
+    };
+    let elements = |name: &str| {
+        format!("<result element='R' rowName='r'><element name='n' column='n' xsdType='{name}'/></result>")
+    };
+    for (result, says) in [
+        (template("Integer"), "`Integer` is not a type of XML Schema"),
+        (elements("interger"), "`interger` is not a type of XML Schema"),
+        (elements("xs:foo"), "`foo` is not a type of XML Schema"),
+        (template("number"), ""),
+        (elements("xs:dateTime"), ""),
+        (elements("negativeInteger"), ""),
+    ] {
+        let inside = format!("{}{}", query("one", "select -7 n", &result), operation("one", &[]));
+        let tested = tested("", &memory("types"), &inside, "");
+        match says {
+            "" => assert!(tested.found.is_empty(), "{result}: {:?}", tested.found),
+            says => assert!(tested.reports(says), "{result}: {:?}", tested.found),
+        }
+        // It serves all the same.
+        assert_eq!(get_json(&tested, "one").status, 200, "{result}");
+    }
+}
+
+#[test]
 fn a_request_that_cannot_be_read_is_the_clients_fault() {
     let one = query(
         "one",

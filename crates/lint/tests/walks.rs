@@ -233,6 +233,43 @@ fn misspelt_properties_of_the_engine_are_found() {
 
 /// Flows that leave the client with 202, and flows that mean it or answer.
 #[test]
+fn parameters_within_a_value_of_an_endpoint_template_are_found() {
+    for (uri, is_found) in [
+        ("http://$host/x", true),
+        ("$host/x", true),
+        ("http://h/$uri", true),
+        ("$host", false),
+        (" $uri ", false),
+        ("http://h/$hosts", false),
+        ("http://h/{uri.var.host}?price=$5", false),
+    ] {
+        let template = format!(
+            "<template name='T'><parameter name='host'/><endpoint name='$name'><http uri-template='{uri}'/></endpoint>\
+             </template><endpoint name='E' template='T'><parameter name='host' value='h'/></endpoint>"
+        );
+        let all = found(&template);
+        assert_eq!(all.contains(&"template-parameter"), is_found, "{uri}: {all:?}");
+    }
+}
+
+#[test]
+fn misspelt_parameters_of_a_path_are_found() {
+    for (read, is_found) in [
+        ("${params.pathParams.orderID}", true),
+        ("${params.pathParams.ordrId + 1}", true),
+        ("get-property('uri.var.orderID')", true),
+        ("${params.pathParams.orderId}", false),
+        ("${params.queryParams.orderID}", false),
+        ("${params.pathParams.other}", false),
+    ] {
+        let flow = format!("<inSequence><property name='p' expression=\"{read}\"/><respond/></inSequence>");
+        let resource = format!("<resource methods='GET' uri-template='/{{orderId}}'>{flow}</resource>");
+        let all = found(&format!("<api name='A' context='/a'>{resource}</api>"));
+        assert_eq!(all.contains(&"misspelt-name"), is_found, "{read}: {all:?}");
+    }
+}
+
+#[test]
 fn flows_without_an_answer_are_noted() {
     const CALL: &str = "<call><endpoint key='E'/></call>";
     let found = |steps: &str| {

@@ -11,7 +11,7 @@ use flow::{
     Fault, Flow, Inside, ListId, Mediator, Need, Page, Split, Values,
 };
 use message::jsonpath::JsonPath;
-use message::{Assembly, Envelope, Shell, Value};
+use message::{Assembly, Envelope, Shell, SoapVersion, Value};
 use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind};
 
@@ -52,7 +52,7 @@ pub const DEFINITION: Definition = Definition {
 
 const PAGE: Page = Page {
     family: Family::Splitting,
-    semantics: "`expression` selects items: elements or texts with an XPath, the elements of one array with `json-eval`. Each item goes through the target in a copy of the message,
+    semantics: "`expression` selects items: elements or texts with an XPath (also elements of a property or local entry), the elements of one array with `json-eval`. Each item goes through the target in a copy of the message,
 which has its own message id and copies of the properties and variables. All copies run at the same time, up to 100, or with `sequential=\"true\"` one after the
 other. The message itself ends here, unless `continueParent` is true: then it goes on, unchanged. An `aggregate` with the same `id`
 collects the copies; the property `messageSequence` (with an id: `messageSequence.ID`) of a copy has its number and the number of copies, as in `0/3`.
@@ -190,6 +190,9 @@ impl Mediator for Iterate {
     }
 }
 
+/// Elements, and the envelope that they are in.
+type Selected = (Arc<Envelope>, Vec<NodeId>);
+
 /// What the copies are made of.
 enum Items {
     /// Elements and texts of the message: each goes into the shell.
@@ -215,7 +218,8 @@ impl Core {
             context.shared_envelope()?;
         }
         let nodes = self.items.nodes(context)?;
-        if nodes.is_empty() || context.payload.built_envelope().is_none() {
+        let beside = if nodes.is_empty() { self.beside(context)? } else { None };
+        if beside.is_none() && (nodes.is_empty() || context.payload.built_envelope().is_none()) {
             return Ok(Items::Json { items: Vec::new().into_iter(), rest: None });
         }
         let envelope = context.shared_envelope()?;
@@ -240,7 +244,23 @@ impl Core {
                 Shell::within(rest, place)
             }
         };
+        let (envelope, nodes) = beside.unwrap_or((envelope, nodes));
         Ok(Items::Xml { envelope, nodes: nodes.into_iter(), shell: Arc::new(shell) })
+    }
+
+    /// The elements that the expression selects in a property or local entry, in an envelope of their own.
+    fn beside(&self, context: &mut Context) -> Result<Option<Selected>, Fault> {
+        if self.items.property().is_none() {
+            return Ok(None);
+        }
+        let Some(Value::Xml(selected)) = self.items.value(context)? else { return Ok(None) };
+        let mut envelope = Envelope::empty(SoapVersion::V11);
+        let elements =
+            selected.nodes.iter().filter(|&&node| selected.document.kind(node) == NodeKind::Element);
+        let nodes: Vec<_> = elements
+            .map(|&node| envelope.document.copy_from(envelope.body, &selected.document, node))
+            .collect();
+        Ok((!nodes.is_empty()).then(|| (Arc::new(envelope), nodes)))
     }
 
     /// The elements of the selected array, and what each replaces in the payload.
@@ -350,6 +370,29 @@ mod tests {
         let tested = testing::main(&crate::registry(testing::endpoints), &text);
         assert!(tested.found.is_empty(), "{:?}", tested.found);
         tested.ask("POST", "/", headers, body).body
+    }
+
+    #[test]
+    fn items_can_be_of_a_property_or_a_local_entry() {
+        let made = "<property name='om' type='OM'><o xmlns=''><i>1</i><i>2</i></o></property>";
+        for (before, expression) in
+            [(made, "$ctx:om//i"), (made, "get-property('om')/i"), ("", "get-property('entry')//i")]
+        {
+            let text = format!(
+                "{before}<iterate expression=\"{expression}\" sequential='true'><target><sequence><aggregate>\
+                 <onComplete expression='//i'><respond/></onComplete></aggregate></sequence></target></iterate>\
+                 <!--top--><localEntry key='entry'><o xmlns=''><i>1</i><i>2</i></o></localEntry>"
+            );
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert!(tested.found.is_empty(), "{:?}", tested.found);
+            let soap = "http://schemas.xmlsoap.org/soap/envelope/";
+            let message =
+                format!("<s:Envelope xmlns:s='{soap}'><s:Body><m><i>3</i></m></s:Body></s:Envelope>");
+            let answer = tested.ask("POST", "/", SOAP, &message).body;
+            assert!(answer.contains("<i>1</i><i>2</i>") && !answer.contains('3'), "{expression}: {answer}");
+            // A message that is no XML has them too.
+            assert_eq!(tested.ask("POST", "/", JSON, "{\"a\": 3}").body, "{\"i\":1}", "{expression}");
+        }
     }
 
     #[test]

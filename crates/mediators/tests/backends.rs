@@ -466,3 +466,57 @@ fn an_answer_that_is_labelled_as_soap_and_is_none_reaches_clients_of_either_vers
         assert_eq!(answered.headers.get("Content-Type"), Some("text/xml"), "{body}");
     }
 }
+
+/// A backend that answers each request with `response` as it is, and closes.
+fn broken_off(response: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
+    let address = listener.local_addr().expect("a bound listener has an address");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let (mut received, mut chunk) = (Vec::new(), [0; 4096]);
+                while !received.trim_ascii_end().ends_with(b"}") && !received.ends_with(b"0\r\n\r\n") {
+                    match stream.read(&mut chunk) {
+                        Ok(count @ 1..) => received.extend_from_slice(&chunk[..count]),
+                        _ => return,
+                    }
+                }
+                // Who is not there any more needs no answer.
+                let _ = stream.write_all(response.as_bytes());
+            });
+        }
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn an_answer_that_breaks_off_has_its_code_wherever_it_is_received() {
+    let call = |inside: &str| format!("<call><endpoint key='e'/>{inside}</call>");
+    let reads = "<property name='p' expression='json-eval($.a)'/>";
+    for response in [
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"a\":",
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    ] {
+        let address = broken_off(response);
+        for flow_of in [
+            format!("{}{reads}", call("")),
+            call("<target type='variable'>v</target>"),
+            call("<target type='property'>p</target>"),
+            format!("<call blocking='true'><endpoint key='e'/></call>{reads}"),
+            format!("<foreach collection='${{payload.l}}'><sequence>{}</sequence></foreach>", call("")),
+            format!(
+                "<foreach collection='${{payload.l}}' parallel-execution='false'><sequence>{}</sequence></foreach>",
+                call("")
+            ),
+            format!(
+                "<scatter-gather target='variable' target-variable='v' result-content-type='JSON'>\
+                 <aggregation expression='${{payload}}'/><sequence>{}</sequence></scatter-gather>",
+                call("")
+            ),
+        ] {
+            let tested = flow("", &flow_of, &format!("<http method='post' uri-template='{address}/x'/>"));
+            let response = tested.ask("POST", "/", JSON, r#"{"l": [{"n": 1}]}"#);
+            assert!(response.body.starts_with("101501: the body did not arrive"), "{flow_of}: {response:?}");
+        }
+    }
+}

@@ -66,6 +66,8 @@ fn configured(place: &Path, sequence: &str, beside: &str, failover: bool) -> Tes
     let options = LoadOptions { injector: Some(injector), ..LoadOptions::default() };
     let text = format!(
         r#"<definitions xmlns="http://ws.apache.org/ns/synapse"><localEntry key="entry">entered</localEntry>
+        <localEntry key="rates"><r:rates xmlns:r="urn:r"><rate xmlns="" c="CH">8.1</rate><rate xmlns="" c="DE">19</rate></r:rates></localEntry>
+        <localEntry key="leaf"><v xmlns="">7</v></localEntry>
         <sequence name="main" xmlns:m="urn:m">{sequence}</sequence>{beside}</definitions>"#
     );
     testing::configuration_in(
@@ -678,5 +680,49 @@ fn a_service_with_a_wsdl_knows_the_operation() {
         headers.extend(action.map(|action| ("SOAPAction", action)));
         let answer = tested.ask("POST", &format!("/services/{path}"), &headers, body);
         assert_eq!((answer.status, answer.body.as_str()), (200, expected), "{path} {action:?} {body}");
+    }
+}
+
+#[test]
+fn a_payload_that_is_one_value() {
+    for (name, body, rows) in [
+        (
+            "one-string",
+            r#" "a \"b\"" "#,
+            &[("${payload}", r#"a "b""#), ("${$}", r#"a "b""#), ("${payload + '!'}", r#"a "b"!"#)][..],
+        ),
+        ("one-empty-string", r#""""#, &[("${payload}", "")]),
+        ("one-number", "5", &[("${payload}", "5"), ("json-eval($)", "5")]),
+        ("one-boolean", "true", &[("${payload}", "true")]),
+        // As `${payload.member}` of a null.
+        ("one-null", "null", &[("${payload}", "")]),
+        ("an-array", "[ 1, 2 ]", &[("${payload}", "[ 1, 2 ]"), ("json-eval($)", "[ 1, 2 ]")]),
+    ] {
+        table(name, body, false, rows);
+    }
+}
+
+#[test]
+fn a_local_entry_with_xml_is_a_node() {
+    for (name, body) in [("entry-of-soap", SOAP), ("entry-of-json", JSON)] {
+        table(
+            name,
+            body,
+            false,
+            &[
+                ("get-property('rates')//rate[@c='DE']", "19"),
+                ("get-property('rates')/rate[1]", "8.1"),
+                ("get-property('default', 'rates')/rate/@c[. = 'CH']", "CH"),
+                ("get-property('rates')//rate[@c='CH'] * 2", "16.2"),
+                ("string(count(get-property('rates')//*))", "2"),
+                ("local-name(get-property('rates'))", "rates"),
+                ("string(get-property('rates'))", "8.119"),
+                ("get-property('leaf')", "7"),
+                ("get-property('leaf')/none", ""),
+                // A property goes before an entry, and both can stand in one expression.
+                ("concat(get-property('om')/z, get-property('leaf'))", "w7"),
+                ("string(get-property('om')/z = 'w' and get-property('rates')/rate = 19)", "true"),
+            ],
+        );
     }
 }

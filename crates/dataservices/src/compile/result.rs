@@ -129,6 +129,7 @@ impl Shaping<'_> {
                         );
                         return None;
                     }
+                    warn_of_type(&data_field.xsd_type, data_field.span, compiler);
                     let value = match &data_field.value {
                         DataValue::Reference(uri) => match rdf::Template::parse(uri) {
                             Ok(template) => Source::Reference(template),
@@ -173,6 +174,16 @@ impl Shaping<'_> {
         }
         Some(group)
     }
+}
+
+/// Reports a type that XML Schema does not have: its values are texts, also in JSON.
+fn warn_of_type(name: &str, span: Span, compiler: &mut Compiler<'_>) {
+    if Type::names().any(|known| known == name) {
+        return;
+    }
+    let label = diagnostics::did_you_mean(name, Type::names())
+        .unwrap_or_else(|| "its values are written as texts".to_owned());
+    compiler.warning("bad-value", format!("`{name}` is not a type of XML Schema"), span, label);
 }
 
 /// Whether a text can be the local name of an element.

@@ -198,6 +198,7 @@ impl Compiler<'_> {
             endpoints: self.endpoints,
             inline,
             implicit,
+            entry_documents: self.entries.values().filter_map(Entry::xml).cloned().collect(),
             entries: self.entries,
             processors,
             tasks,

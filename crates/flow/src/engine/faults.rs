@@ -15,19 +15,14 @@ const MAX_FAULTS: u16 = 1000;
 /// Hands a fault to the innermost handler. `Some`: there is none left.
 pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
     fault.place = fault.place.or(context.place);
-    let mut answer_is_lost = false;
-    if context.payload.is_unread() && matches!(fault.status, 400 | 413) {
+    if context.payload.is_unread() && (matches!(fault.status, 400 | 413) || fault.is_of_answer()) {
         // The body cannot be had. A handler that reads it must not fail by that again.
         context.payload.give_up();
-        if context.progress.asked.is_answered() {
-            // It was the backend's.
-            answer_is_lost = true;
-            fault.status = 502;
-            if matches!(fault.code, Code::Number(code::GENERAL | code::PAYLOAD)) {
-                fault.code = Code::Number(code::SND_IO_ERROR_RECEIVING);
-            }
+        if context.is_answered() {
+            fault = fault.of_answer();
         }
     }
+    let answer_is_lost = fault.is_of_answer();
     context.payload.read_as_empty();
     context.payload.forgive();
     crate::runtime::report::fault(context, &fault);

@@ -384,10 +384,11 @@ impl Expression {
     /// The payload cannot be read or the evaluation fails.
     pub fn string(&self, context: &mut Context) -> Result<Option<String>, Fault> {
         if let Kind::Synapse(synapse) = &self.kind {
-            // The whole payload is its own text.
+            // The text of an object or array is the payload as it came; that of one string is what stands in its quotes.
             if synapse.is_payload()
                 && context.payload.is_json()
                 && let Some(bytes) = context.payload.bytes()
+                && matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
             {
                 return Ok(Some(String::from_utf8_lossy(bytes).into_owned()));
             }

@@ -234,7 +234,8 @@ impl Context {
     /// # Errors
     /// The body is too large, or does not arrive.
     pub async fn receive_body(&mut self) -> Result<(), Fault> {
-        Ok(self.payload.buffer(&self.services.limits).await?)
+        let received = self.payload.buffer(&self.services.limits).await.map_err(Fault::from);
+        if self.is_answered() { received.map_err(Fault::of_answer) } else { received }
     }
 
     /// A property of axis2 scope: what was set, else what is known of the request or response.

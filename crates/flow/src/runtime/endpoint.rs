@@ -419,10 +419,9 @@ impl Saved {
             context.variables.set(name, value);
             return Ok(());
         }
-        let limits = context.services().limits.clone();
-        let response = match context.payload.buffer(&limits).await {
-            Ok(_) => payload_value(context),
-            Err(why) => Err(why.into()),
+        let response = match context.receive_body().await {
+            Ok(()) => payload_value(context),
+            Err(why) => Err(why),
         };
         match (self.target, &response) {
             (CallTarget::Body | CallTarget::BodyAndVariable(_), _) => return response.map(|_| ()),

@@ -143,6 +143,22 @@ impl Fault {
         self
     }
 
+    /// As the fault of an answer whose body cannot be received: that is the backend's fault, not the client's.
+    pub(crate) fn of_answer(mut self) -> Fault {
+        if matches!(self.status, 400 | 413) {
+            self.status = 502;
+            if matches!(self.code, Code::Number(code::GENERAL | code::PAYLOAD)) {
+                self.code = Code::Number(code::SND_IO_ERROR_RECEIVING);
+            }
+        }
+        self
+    }
+
+    /// Whether the body of an answer could not be received.
+    pub(crate) fn is_of_answer(&self) -> bool {
+        self.code == Code::Number(code::SND_IO_ERROR_RECEIVING)
+    }
+
     /// Whether an endpoint failed, or has nowhere to send to, and no step of the flow.
     pub(crate) fn is_of_endpoint(&self) -> bool {
         let code = match self.code {

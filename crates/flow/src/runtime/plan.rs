@@ -33,6 +33,8 @@ pub struct Plan {
     /// Sends to the message's `To`.
     pub(crate) implicit: Arc<dyn Endpoint>,
     pub(crate) entries: HashMap<String, Entry>,
+    /// The XML of local entries, so that expressions can number their documents.
+    pub(crate) entry_documents: Vec<Arc<XmlValue>>,
     pub(crate) stores: HashMap<String, Arc<dyn stores::Store>>,
     pub(crate) processors: Vec<Arc<Processor>>,
     pub(crate) inbound_endpoints: Vec<Arc<InboundEndpoint>>,
@@ -193,6 +195,14 @@ impl Entry {
             _ => Value::from(text),
         };
         Entry { bytes, value }
+    }
+
+    /// Its XML.
+    pub(crate) fn xml(&self) -> Option<&Arc<XmlValue>> {
+        match &self.value {
+            Value::Xml(xml) => Some(xml),
+            _ => None,
+        }
     }
 
     /// An entry that was written as text: it stays one, whatever it looks like.
@@ -395,6 +405,11 @@ impl Plan {
     /// The main sequence.
     pub fn main(&self) -> ListId {
         self.main
+    }
+
+    /// The XML of the local entries that are XML.
+    pub fn entry_documents(&self) -> &[Arc<XmlValue>] {
+        &self.entry_documents
     }
 
     /// A local entry as a property value.

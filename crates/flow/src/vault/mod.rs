@@ -189,7 +189,7 @@ impl Vault {
                 }
                 SecretSource::File => "put it into a file of `vault.directory`".to_owned(),
                 SecretSource::Any => {
-                    "put it into the vault (`busbar vault set`), a file of `vault.directory`, or conf/security/cipher-text.properties"
+                    "put it into the vault (`busbar vault set`), a file of `vault.directory`, `[secrets]` of deployment.toml, or conf/security/cipher-text.properties"
                         .to_owned()
                 }
             };
@@ -237,12 +237,11 @@ pub fn password(variable: &str, path: Option<&Path>) -> Result<Option<Secret>, S
 }
 
 /// What WSO2's files below a configuration say of secrets: `cipher-text.properties`, and `[secrets]` of
-/// `deployment.toml`, which WSO2 writes the other one from.
+/// `deployment.toml`, which WSO2 writes the other one from. A server has them in `conf`, a project for one in `deployment`.
 fn entries(root: &Path) -> HashMap<String, String> {
     let read = |name: &str| {
-        let places = ["", "repository/"].into_iter();
-        let mut texts =
-            places.filter_map(|place| config::read_file(&root.join(format!("{place}conf/{name}"))).ok());
+        let places = ["conf", "repository/conf", "deployment"].into_iter();
+        let mut texts = places.filter_map(|place| config::read_file(&root.join(place).join(name)).ok());
         texts.next().map(|text| String::from_utf8_lossy(&text).into_owned())
     };
     let mut found =
@@ -258,7 +257,7 @@ fn entries(root: &Path) -> HashMap<String, String> {
         Some(Err(error)) => {
             tracing::warn!(
                 error = error.message(),
-                "conf/deployment.toml cannot be read; its secrets are not known"
+                "deployment.toml cannot be read; its secrets are not known"
             );
         }
         None => {}
@@ -330,6 +329,20 @@ mod tests {
         let found = receive.recv_timeout(std::time::Duration::from_secs(10));
         std::fs::remove_dir_all(root).unwrap();
         assert_eq!(found.expect("it waits"), Ok(None));
+    }
+
+    #[test]
+    fn a_project_has_its_secrets_beside_its_settings() {
+        let root = std::env::temp_dir().join(format!("busbar-vault-project-{}", std::process::id()));
+        for place in ["conf", "repository/conf", "deployment"] {
+            let directory = root.join(place);
+            std::fs::create_dir_all(&directory).unwrap();
+            std::fs::write(directory.join("deployment.toml"), "[secrets]\ndb = \"[s3cret]\"\n").unwrap();
+            let vault = Vault::new(None, root.join("none"), None, &root);
+            assert_eq!(vault.secret("db", None, false).unwrap(), "s3cret", "{place}");
+            std::fs::remove_dir_all(&directory).unwrap();
+        }
+        std::fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]

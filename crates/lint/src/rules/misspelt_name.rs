@@ -61,9 +61,13 @@ const READS: &[(&str, Space)] = &[
     ("get-property(\"", Space::Properties),
     ("props.synapse.", Space::Properties),
     ("properties.synapse.", Space::Properties),
+    (PATH_PARAMETERS, Space::Properties),
     ("$var:", Space::Variables),
     ("vars.", Space::Variables),
 ];
+
+/// Reads the property `uri.var.NAME`.
+const PATH_PARAMETERS: &str = "params.pathParams.";
 
 /// A name that is read.
 struct Read {
@@ -190,7 +194,9 @@ fn text(text: &str, names: &mut Names, place: impl Fn(usize, usize) -> Span) {
             continue;
         }
         if !name.is_empty() {
-            names.read.push(Read { space, name: name.to_owned(), place: place(start, len) });
+            let is_of_path = mark == PATH_PARAMETERS;
+            let name = if is_of_path { format!("uri.var.{name}") } else { name.to_owned() };
+            names.read.push(Read { space, name, place: place(start, len) });
         }
         rest = start + len;
     }

@@ -17,6 +17,7 @@ pub const RULE: Rule = Rule {
 
 * a `with-param` whose name the template does not declare: it is not passed;
 * a `parameter` of an `endpoint` whose name the endpoint template does not declare: it is not passed;
+* a parameter within a longer value of an endpoint template, as in `http://$host/orders`: only a whole value is replaced, so `$host` stays in the address;
 * a `call-template` without a parameter that the template declares as mandatory: the call fails;
 * `$func:x`, `get-property('func', 'x')` and `${params.functionParams.x}` in a template that does not declare `x`: always empty;
 * the same in a flow that is no template: `${…}` is empty, and steps with the other forms fail. A named sequence is reported only if no template calls it.",
@@ -55,13 +56,13 @@ pub const RULE: Rule = Rule {
   </sequence>
 </template>
 <template name="Backend">
-  <parameter name="host"/>
+  <parameter name="address"/>
   <endpoint name="$name">
-    <address uri="http://$host/orders"/>
+    <address uri="$address"/>
   </endpoint>
 </template>
 <endpoint name="Orders" template="Backend">
-  <parameter name="host" value="localhost"/>
+  <parameter name="address" value="http://localhost/orders"/>
 </endpoint>
 <sequence name="Welcome">
   <call-template target="Greet">
@@ -83,6 +84,10 @@ fn check(look: &mut Look<'_>) {
     }
     for step in look.steps() {
         step.children_named("endpoint").for_each(|endpoint| instance(look, endpoint, &mut found));
+    }
+    for template in look.configuration.endpoint_templates.iter() {
+        let names: Vec<&str> = template.parameters.iter().map(|p| &**p.name).chain(["name", "uri"]).collect();
+        parts(&template.body, &names, &mut found, 0);
     }
     let led_to = led_to(look);
     for flow in look.flows().into_iter().filter(|flow| flow.key.is_none()) {
@@ -184,6 +189,32 @@ fn instance(look: &Look<'_>, endpoint: &Element, found: &mut Vec<Finding>) {
             None => finding,
         });
     }
+}
+
+/// Elements nested deeper than this are not checked.
+const DEEPEST: usize = 100;
+
+/// Marks of parameters that are a part of a value in an endpoint template: only a whole value is replaced.
+fn parts(element: &Element, names: &[&str], found: &mut Vec<Finding>, depth: usize) {
+    if depth >= DEEPEST {
+        return;
+    }
+    let part = |value: &str| {
+        names.iter().copied().find(|name| {
+            let ends =
+                |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-'));
+            let is_part = |rest: &str| rest.strip_prefix(*name).is_some_and(ends);
+            value.trim().strip_prefix('$') != Some(*name) && value.split('$').skip(1).any(is_part)
+        })
+    };
+    for attribute in element.attributes() {
+        if let Some(name) = part(&attribute.value) {
+            let message = format!("`${name}` stays as it is: a parameter stands for a whole value");
+            let help = format!("pass the whole value: `{}=\"${name}\"`", attribute.name.local);
+            found.push(Finding::new(message, attribute.value_span, "not replaced").help(help));
+        }
+    }
+    element.elements().for_each(|child| parts(child, names, found, depth + 1));
 }
 
 /// The name of a parameter that an expression reads.

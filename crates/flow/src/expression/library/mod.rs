@@ -307,7 +307,8 @@ impl FunctionLibrary for OfMessages {
 /// Answers XPath's questions from a message.
 pub(crate) struct SynapseHost<'a> {
     context: &'a Context,
-    /// Documents of XML properties that a running expression has seen; a node's [`DocId`] is its place here, from 1.
+    /// Documents of XML properties that a running expression has seen; a node's [`DocId`] is its place here, from 1. Behind them are those of
+    /// local entries, as the plan counts them.
     documents: Vec<Arc<XmlValue>>,
     /// The XPath is asked of another document: nodes of the message are none of its.
     beside: bool,
@@ -373,9 +374,23 @@ impl<'a> SynapseHost<'a> {
         self.context.payload.built_envelope()
     }
 
-    /// The XML of a property that the nodes of this number belong to.
+    /// The XML of a property or local entry that the nodes of this number belong to.
     pub(crate) fn xml_of(&self, id: DocId) -> Option<&Arc<XmlValue>> {
-        self.documents.get((id.0 as usize).checked_sub(1)?)
+        let place = (id.0 as usize).checked_sub(1)?;
+        match place.checked_sub(self.documents.len()) {
+            None => self.documents.get(place),
+            Some(behind) => self.context.plan().entry_documents().get(behind),
+        }
+    }
+
+    /// The number of a document, as [`SynapseHost::xml_of`] takes it.
+    fn number_of(&self, xml: &Arc<XmlValue>) -> Option<DocId> {
+        let is_it = |document: &Arc<XmlValue>| Arc::ptr_eq(document, xml);
+        let place = self.documents.iter().position(is_it).or_else(|| {
+            let behind = self.context.plan().entry_documents().iter().position(is_it)?;
+            Some(self.documents.len() + behind)
+        })?;
+        Some(DocId(place as u32 + 1))
     }
 
     fn to_xpath(&self, value: Option<Value>) -> xpath::Value {
@@ -386,17 +401,13 @@ impl<'a> SynapseHost<'a> {
             Some(Value::Integer(number)) => xpath::Value::Number(number as f64),
             Some(Value::Double(number) | Value::JavaDouble(number)) => xpath::Value::Number(number),
             Some(json @ Value::Json(_)) => xpath::Value::from(json.to_string()),
-            Some(Value::Xml(xml)) => {
-                match self.documents.iter().position(|document| Arc::ptr_eq(document, &xml)) {
-                    Some(place) => {
-                        let document = DocId(place as u32 + 1);
-                        let nodes: Vec<_> =
-                            xml.nodes.iter().map(|&id| Node::in_document(document, id)).collect();
-                        xpath::Value::NodeSet(NodeSet::from_ordered(&nodes))
-                    }
-                    None => xpath::Value::from(Value::Xml(xml).to_string()),
+            Some(Value::Xml(xml)) => match self.number_of(&xml) {
+                Some(document) => {
+                    let nodes: Vec<_> = xml.nodes.iter().map(|&id| Node::in_document(document, id)).collect();
+                    xpath::Value::NodeSet(NodeSet::from_ordered(&nodes))
                 }
-            }
+                None => xpath::Value::from(Value::Xml(xml).to_string()),
+            },
         }
     }
 
@@ -599,7 +610,7 @@ impl Host for SynapseHost<'_> {
     }
 
     fn document(&self, id: DocId) -> Option<&Document> {
-        self.documents.get((id.0 as usize).checked_sub(1)?).map(|xml| &*xml.document)
+        self.xml_of(id).map(|xml| &*xml.document)
     }
 }
 
