@@ -231,7 +231,6 @@ fn misspelt_properties_of_the_engine_are_found() {
     }
 }
 
-/// Flows that leave the client with 202, and flows that mean it or answer.
 #[test]
 fn parameters_within_a_value_of_an_endpoint_template_are_found() {
     for (uri, is_found) in [
@@ -269,6 +268,7 @@ fn misspelt_parameters_of_a_path_are_found() {
     }
 }
 
+/// Flows that leave the client with 202, and flows that mean it or answer.
 #[test]
 fn flows_without_an_answer_are_noted() {
     const CALL: &str = "<call><endpoint key='E'/></call>";
