@@ -1,6 +1,8 @@
 //! JSON Schema, drafts 4, 6, 7, 2019-09 and 2020-12, by the `jsonschema` crate; formats are asserted, nothing is
 //! fetched from a network.
 
+mod unique;
+
 use crate::{Resolver, Source, Violation};
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
@@ -100,6 +102,7 @@ impl JsonSchema {
             .with_draft(draft.engine())
             .should_validate_formats(true)
             .should_ignore_unknown_formats(true)
+            .with_keyword(unique::NAME, unique::keyword)
             .with_pattern_options(
                 PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE),
             )
