@@ -1,10 +1,12 @@
 //! JSON Schema, drafts 4, 6, 7, 2019-09 and 2020-12, by the `jsonschema` crate; formats are asserted, nothing is
 //! fetched from a network.
 
+mod listing;
 mod unique;
 
 use crate::{Resolver, Source, Violation};
 use jsonschema::{PatternOptions, Validator};
+use listing::References;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,6 +53,7 @@ const PATTERN_SIZE: usize = 16 << 20;
 #[derive(Debug)]
 pub struct JsonSchema {
     validator: Validator,
+    references: Option<References>,
 }
 
 impl JsonSchema {
@@ -98,6 +101,7 @@ impl JsonSchema {
             return Err(problem(String::new(), message));
         }
         let others = Others::of(schema, name, resolver);
+        let references = References::of(schema, &others.by_uri);
         let validator = jsonschema::options()
             .with_draft(draft.engine())
             .should_validate_formats(true)
@@ -109,10 +113,10 @@ impl JsonSchema {
             .with_retriever(others)
             .build(schema)
             .map_err(|error| problem(error.instance_path().to_string(), error.to_string()))?;
-        Ok(JsonSchema { validator })
+        Ok(JsonSchema { validator, references })
     }
 
-    /// All violations of a value, the first 1,000.
+    /// All violations of a value, the first 1,000; one for all of them where listing them would take too long.
     pub fn validate(&self, value: &Value) -> Vec<Violation> {
         let violation = |place: String, rule: &'static str, message: String| Violation {
             document: None,
@@ -124,6 +128,13 @@ impl JsonSchema {
         };
         if depth_above(value, MAX_DEPTH) {
             return vec![violation(String::new(), "", format!("the document nests deeper than {MAX_DEPTH}"))];
+        }
+        if self.references.as_ref().is_some_and(|references| !references.can_list(value)) {
+            let why = "the document is not valid, and the schemas that it may follow are too many to list what is wrong";
+            return match self.is_valid(value) {
+                true => Vec::new(),
+                false => vec![violation(String::new(), "", why.to_owned())],
+            };
         }
         let errors = self.validator.iter_errors(value).take(MAX_VIOLATIONS);
         errors
