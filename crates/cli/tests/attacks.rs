@@ -754,6 +754,35 @@ fn documents_cost_no_more_than_they_may() {
     assert!(most < 512 * 1024, "{most} kB");
 }
 
+/// A JSON Schema costs what the message is long: neither alternatives that lead to the same schema again, nor items that look alike.
+#[test]
+fn json_schemas_cost_no_more_than_the_message() {
+    let (backend, _) = recorder();
+    let checked = |name: &str, schema: &str| {
+        format!(
+            "<localEntry key='{name}.json'><![CDATA[{schema}]]></localEntry><proxy name='{name}' transports='http'><target><inSequence><validate><schema key='{name}.json'/>\
+             <on-fail><property name='HTTP_SC' value='422' scope='axis2'/></on-fail></validate><respond/></inSequence></target></proxy>"
+        )
+    };
+    let branch = |name: &str| format!(r##"{{"properties":{{"a":{{"$ref":"#"}}}},"required":["{name}"]}}"##);
+    let artifacts = services(backend)
+        + &checked("Alternatives", &format!(r#"{{"anyOf":[{},{}]}}"#, branch("x"), branch("y")))
+        + &checked("Unique", r#"{"uniqueItems":true}"#);
+    let bus = Process::run(&configuration("attacks-schemas", &artifacts), &[]);
+    let nested = format!("{}1{}", "{\"a\":".repeat(100), "}".repeat(100));
+    let numbers: Vec<String> = (0..50_000).map(|number| format!("1e{}", 1000 + number)).collect();
+    for (service, body, wanted) in
+        [("Alternatives", nested, 422), ("Unique", format!("[{}]", numbers.join(",")), 200)]
+    {
+        let mut stream = TcpStream::connect(bus.http()).unwrap();
+        let more = "Connection: close\r\nContent-Type: application/json\r\n";
+        let path = format!("/services/{service}");
+        let (status, _, _) = support::exchange(&mut stream, "POST", &path, body.as_bytes(), more).unwrap();
+        assert_eq!(status, wanted, "{service}: {}", bus.stderr());
+        good(&bus);
+    }
+}
+
 /// What a message makes a step compute for ever is broken off, and others are served meanwhile.
 #[test]
 fn what_computes_for_ever_is_broken_off() {
