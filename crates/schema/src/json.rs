@@ -6,7 +6,7 @@ mod unique;
 
 use crate::{Resolver, Source, Violation};
 use jsonschema::{PatternOptions, Validator};
-use listing::References;
+use listing::Listing;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ const PATTERN_SIZE: usize = 16 << 20;
 #[derive(Debug)]
 pub struct JsonSchema {
     validator: Validator,
-    references: Option<References>,
+    listing: Listing,
 }
 
 impl JsonSchema {
@@ -101,7 +101,7 @@ impl JsonSchema {
             return Err(problem(String::new(), message));
         }
         let others = Others::of(schema, name, resolver);
-        let references = References::of(schema, &others.by_uri);
+        let listing = Listing::of(schema, &others.by_uri);
         let validator = jsonschema::options()
             .with_draft(draft.engine())
             .should_validate_formats(true)
@@ -113,10 +113,10 @@ impl JsonSchema {
             .with_retriever(others)
             .build(schema)
             .map_err(|error| problem(error.instance_path().to_string(), error.to_string()))?;
-        Ok(JsonSchema { validator, references })
+        Ok(JsonSchema { validator, listing })
     }
 
-    /// All violations of a value, the first 1,000; one for all of them where listing them would take too long.
+    /// The violations of a value, the first 1,000. Where there may be very many, the first one, or one for all.
     pub fn validate(&self, value: &Value) -> Vec<Violation> {
         let violation = |place: String, rule: &'static str, message: String| Violation {
             document: None,
@@ -129,20 +129,21 @@ impl JsonSchema {
         if depth_above(value, MAX_DEPTH) {
             return vec![violation(String::new(), "", format!("the document nests deeper than {MAX_DEPTH}"))];
         }
-        if self.references.as_ref().is_some_and(|references| !references.can_list(value)) {
-            let why = "the document is not valid, and the schemas that it may follow are too many to list what is wrong";
-            return match self.is_valid(value) {
-                true => Vec::new(),
-                false => vec![violation(String::new(), "", why.to_owned())],
-            };
+        let listed = |error: jsonschema::ValidationError<'_>| {
+            let message = shorten(error.to_string());
+            violation(error.instance_path().to_string(), keyword(error.kind().keyword()), message)
+        };
+        if self.listing.can_list(value) {
+            return self.validator.iter_errors(value).take(MAX_VIOLATIONS).map(listed).collect();
         }
-        let errors = self.validator.iter_errors(value).take(MAX_VIOLATIONS);
-        errors
-            .map(|error| {
-                let message = shorten(error.to_string());
-                violation(error.instance_path().to_string(), keyword(error.kind().keyword()), message)
-            })
-            .collect()
+        if !self.listing.has_alternatives {
+            return self.validator.validate(value).err().map(listed).into_iter().collect();
+        }
+        let why = "the document is not valid, and there is too much to list what is wrong";
+        match self.is_valid(value) {
+            true => Vec::new(),
+            false => vec![violation(String::new(), "", why.to_owned())],
+        }
     }
 
     /// Whether the value is valid; cheaper than listing the violations.

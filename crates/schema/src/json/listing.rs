@@ -1,45 +1,32 @@
-//! How much the engine has to do to list violations. It decides whether a value is valid in time that grows with the value; but for the list it
-//! looks into each alternative of `anyOf` and `oneOf`, and where several of them lead to the same schema again, each level of a value
-//! doubles the work and the memory: thirty levels would end the process.
+//! How many violations of a JSON Schema the engine may find in a value. It decides whether a value is valid in time that grows with the value,
+//! and in little memory. But it collects all violations before the first is listed, each of some hundred bytes; and of `anyOf` and `oneOf` it
+//! collects those of each alternative. Where several of these lead to the same schema again, each level of a value doubles them.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// Whatever the value is, so many schemas may be applied to its parts.
-const FREE: u64 = 10_000;
-/// Beyond that, so often may a schema be applied to the same part.
-const AGAIN: u64 = 8;
-/// Most pairs of a schema and a part that are looked at.
-const MOST: usize = 1 << 20;
+/// Most violations that are collected.
+const MOST: u64 = 100_000;
 
-/// The documents of a schema that refers to others or to itself; without references nothing grows.
+/// The documents of a schema.
 #[derive(Debug)]
-pub(super) struct References {
+pub(super) struct Listing {
     root: Value,
     others: HashMap<String, Value>,
+    /// There are alternatives in it.
+    pub(super) has_alternatives: bool,
 }
 
-impl References {
-    /// `None`: the schema has no references.
-    pub(super) fn of(root: &Value, others: &HashMap<String, Value>) -> Option<References> {
-        let mut pending = vec![root];
-        while let Some(value) = pending.pop() {
-            match value {
-                Value::Array(items) => pending.extend(items),
-                Value::Object(members) if reference(value).is_none() => pending.extend(members.values()),
-                Value::Object(_) => return Some(References { root: root.clone(), others: others.clone() }),
-                _ => {}
-            }
-        }
-        None
+impl Listing {
+    pub(super) fn of(root: &Value, others: &HashMap<String, Value>) -> Listing {
+        let has_alternatives = others.values().chain([root]).any(has_alternatives);
+        Listing { root: root.clone(), others: others.clone(), has_alternatives }
     }
 
     /// Whether the violations of a value can be listed.
     pub(super) fn can_list(&self, value: &Value) -> bool {
-        let mut count = Count { references: self, known: HashMap::new() };
-        let times = count.times(&self.root, &self.root, value);
-        let pairs = count.known.len();
-        pairs < MOST && times <= FREE.saturating_add(AGAIN.saturating_mul(pairs as u64))
+        let mut count = Count { listing: self, known: HashMap::new() };
+        count.most(&self.root, &self.root, value) <= MOST
     }
 
     /// What a reference leads to, with its document. One that is not a path in a known document is taken for the whole schema.
@@ -51,40 +38,69 @@ impl References {
     }
 }
 
-fn reference(schema: &Value) -> Option<&str> {
-    ["$ref", "$dynamicRef", "$recursiveRef"].iter().find_map(|name| schema.get(name)?.as_str())
+fn has_alternatives(schema: &Value) -> bool {
+    let mut pending = vec![schema];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Array(items) => pending.extend(items),
+            Value::Object(members) if members.contains_key("anyOf") || members.contains_key("oneOf") => {
+                return true;
+            }
+            Value::Object(members) => pending.extend(members.values()),
+            _ => {}
+        }
+    }
+    false
 }
 
+fn reference(schema: &Map<String, Value>) -> Option<&str> {
+    ["$ref", "$dynamicRef", "$recursiveRef"].iter().find_map(|name| schema.get(*name)?.as_str())
+}
+
+/// Violations of the keywords of one schema: one of each, and one of each name that is required.
+fn own(schema: &Map<String, Value>) -> u64 {
+    let required = schema.get("required").and_then(Value::as_array).map_or(0, Vec::len);
+    (schema.len() + required).max(1) as u64
+}
+
+/// Keywords with schemas of which each is for the same part.
+const IN_PLACE: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+
 struct Count<'a> {
-    references: &'a References,
+    listing: &'a Listing,
     /// By the addresses of a schema and of a part of the value.
     known: HashMap<(usize, usize), u64>,
 }
 
 impl<'a> Count<'a> {
-    /// How often schemas are applied where this one is applied to this part.
-    fn times(&mut self, document: &'a Value, schema: &'a Value, part: &Value) -> u64 {
-        if !schema.is_object() || !(part.is_object() || part.is_array()) {
-            return 1;
+    /// Most violations where this schema is applied to this part.
+    fn most(&mut self, document: &'a Value, schema: &'a Value, part: &Value) -> u64 {
+        let Value::Object(schema) = schema else { return 1 };
+        if self.known.len() as u64 > MOST {
+            return u64::MAX;
         }
         let pair = (std::ptr::from_ref(schema).addr(), std::ptr::from_ref(part).addr());
-        if let Some(times) = self.known.get(&pair) {
-            return *times;
+        let is_leaf = !(part.is_object() || part.is_array());
+        if is_leaf
+            && reference(schema).is_none()
+            && !schema.keys().any(|name| IN_PLACE.contains(&name.as_str()))
+        {
+            return own(schema);
         }
-        if self.known.len() >= MOST {
-            return 1;
+        if let Some(most) = self.known.get(&pair) {
+            return *most;
         }
         // Where it comes back to itself, the engine stops.
         self.known.insert(pair, 0);
-        let mut times = 1_u64;
+        let mut most = own(schema);
         let mut add = |count: &mut Self, document: &'a Value, schema: &'a Value, part: &Value| {
-            times = times.saturating_add(count.times(document, schema, part));
+            most = most.saturating_add(count.most(document, schema, part));
         };
         if let Some(reference) = reference(schema) {
-            let (document, target) = self.references.target(document, reference);
+            let (document, target) = self.listing.target(document, reference);
             add(self, document, target, part);
         }
-        for name in ["allOf", "anyOf", "oneOf"] {
+        for name in IN_PLACE {
             for same in schema.get(name).and_then(Value::as_array).into_iter().flatten() {
                 add(self, document, same, part);
             }
@@ -113,16 +129,17 @@ impl<'a> Count<'a> {
             }
             Value::Array(items) => {
                 for (at, item) in items.iter().enumerate() {
-                    let first = ["prefixItems", "items"].iter().find_map(|name| schema.get(name)?.get(at));
-                    let rest = ["items", "additionalItems", "unevaluatedItems"].iter();
+                    let first =
+                        ["prefixItems", "items"].into_iter().find_map(|name| schema.get(name)?.get(at));
+                    let rest = ["items", "additionalItems", "unevaluatedItems"].into_iter();
                     let rest = rest.filter_map(|name| schema.get(name)).filter(|_| first.is_none());
                     first.into_iter().chain(rest).for_each(|schema| add(self, document, schema, item));
                 }
             }
             _ => {}
         }
-        self.known.insert(pair, times);
-        times
+        self.known.insert(pair, most);
+        most
     }
 }
 
@@ -156,17 +173,24 @@ mod tests {
             assert!(few.iter().all(|violation| !violation.rule.is_empty()), "{few:?}");
             let many = violations(schema, &nested(100));
             let [only] = many.as_slice() else { panic!("{many:?}") };
-            assert!(only.message.contains("too many to list what is wrong"), "{schema}: {}", only.message);
+            assert!(only.message.contains("too much to list"), "{schema}: {}", only.message);
         }
     }
 
+    /// Of many violations, the first is said: all of them would take a thousand times the memory of the message.
     #[test]
-    fn large_values_are_listed() {
+    fn large_values_have_their_first_violation() {
         let tree = r##"{"$defs":{"n":{"type":"object","required":["id"],"properties":{"n":{"type":"array","items":{"$ref":"#/$defs/n"}}}}},"$ref":"#/$defs/n"}"##;
         let value = format!(r#"{{"id":1,"n":[{}{{}}]}}"#, r#"{"id":2,"n":[{"id":3}]},"#.repeat(50_000));
         let found = violations(tree, &value);
         let [only] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!((only.rule, only.place.as_str()), ("required", "/n/50000"));
+        let objects = format!("[{}{{}}]", "{},".repeat(200_000));
+        let found = violations(r#"{"items":{"required":["a","b","c"]}}"#, &objects);
+        let [only] = found.as_slice() else { panic!("{} violations", found.len()) };
+        assert_eq!((only.rule, only.place.as_str()), ("required", "/0"));
+        let numbers = format!("[{}1]", "1,".repeat(2_000));
+        assert_eq!(violations(r#"{"items":{"type":"string"}}"#, &numbers).len(), 1000);
         let deep = format!("{}{{}}{}", r#"{"id":1,"n":["#.repeat(60), "]}".repeat(60));
         assert_eq!(violations(tree, &deep)[0].rule, "required");
     }
