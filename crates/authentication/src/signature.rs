@@ -2,7 +2,8 @@
 //! (`X-Hub-Signature-256: sha256=…`), Slack, Stripe and the Standard Webhooks are settings of one.
 
 use crate::from_hex;
-use aws_lc_rs::hmac;
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use aws_lc_rs::{digest, hmac};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::fmt;
@@ -145,28 +146,33 @@ impl Scheme {
         }
     }
 
-    /// The bytes that are signed.
-    fn message(&self, body: &[u8], timestamp: &str, id: &str) -> Vec<u8> {
-        let mut out = Vec::with_capacity(body.len() + self.signed.len() + 64);
+    /// Hands on the bytes that are signed, in their order: a body may be large, and is not copied.
+    fn write<'a>(&'a self, body: &'a [u8], timestamp: &'a str, id: &'a str, mut out: impl FnMut(&'a [u8])) {
         let mut rest = self.signed.as_str();
         while let Some(at) = rest.find('{') {
-            out.extend_from_slice(&rest.as_bytes()[..at]);
+            out(&rest.as_bytes()[..at]);
             rest = &rest[at..];
             let placeholders: [(&str, &[u8]); 3] =
                 [("{body}", body), ("{timestamp}", timestamp.as_bytes()), ("{id}", id.as_bytes())];
             match placeholders.iter().find_map(|(name, value)| Some((rest.strip_prefix(name)?, value))) {
                 Some((behind, value)) => {
-                    out.extend_from_slice(value);
+                    out(value);
                     rest = behind;
                 }
                 None => {
-                    out.push(b'{');
+                    out(b"{");
                     rest = &rest[1..];
                 }
             }
         }
-        out.extend_from_slice(rest.as_bytes());
-        out
+        out(rest.as_bytes());
+    }
+
+    /// The HMAC with one of the secrets.
+    fn tag(&self, secret: &[u8], body: &[u8], timestamp: &str, id: &str) -> hmac::Tag {
+        let mut context = hmac::Context::with_key(&hmac::Key::new(self.algorithm(), secret));
+        self.write(body, timestamp, id, |bytes| context.update(bytes));
+        context.sign()
     }
 
     /// Checks a message. `now` is in seconds since 1970. Where it is good for once, it is for the caller to remember it.
@@ -198,33 +204,40 @@ impl Scheme {
         if !self.is_unambiguous(id) {
             return Err("its id has a separator in it".to_owned());
         }
-        let message = self.message(body, timestamp, id);
         // One header may hold several signatures, while secrets change: separated by blanks, as the Standard Webhooks write them.
-        for part in shown.split_ascii_whitespace().take(MOST) {
-            let Some(text) = part.strip_prefix(self.prefix.as_str()) else { continue };
-            let signature = match self.encoding {
+        let signatures: Vec<Vec<u8>> = shown
+            .split_ascii_whitespace()
+            .take(MOST)
+            .filter_map(|part| part.strip_prefix(self.prefix.as_str()))
+            .filter_map(|text| match self.encoding {
                 Encoding::Hex => from_hex(text),
                 Encoding::Base64 => STANDARD.decode(text).ok(),
-            };
-            let Some(signature) = signature else { continue };
-            for secret in &self.secrets {
-                let key = hmac::Key::new(self.algorithm(), secret);
-                if hmac::verify(&key, &message, &signature).is_ok() {
-                    return Ok(until.map(|until| Mark { digest: crate::sha256(&message), until }));
-                }
-            }
+            })
+            .collect();
+        // The body is read once for each secret, however many signatures a client writes.
+        let is_right = !signatures.is_empty()
+            && self.secrets.iter().any(|secret| {
+                let tag = self.tag(secret, body, timestamp, id);
+                signatures.iter().any(|shown| verify_slices_are_equal(tag.as_ref(), shown).is_ok())
+            });
+        if !is_right {
+            return Err("its signature is wrong".to_owned());
         }
-        Err("its signature is wrong".to_owned())
+        Ok(until.map(|until| {
+            let mut digest = digest::Context::new(&digest::SHA256);
+            self.write(body, timestamp, id, |bytes| digest.update(bytes));
+            let mut mark = Mark { digest: [0; 32], until };
+            mark.digest.copy_from_slice(digest.finish().as_ref());
+            mark
+        }))
     }
 
     /// The headers of a message that is signed. `now` is in seconds since 1970.
     pub fn sign(&self, body: &[u8], id: &str, now: u64) -> Vec<(String, String)> {
         let timestamp = now.to_string();
-        let message = self.message(body, &timestamp, id);
         let mut headers = Vec::new();
         if let Some(secret) = self.secrets.first() {
-            let key = hmac::Key::new(self.algorithm(), secret);
-            let tag = hmac::sign(&key, &message);
+            let tag = self.tag(secret, body, &timestamp, id);
             let text = match self.encoding {
                 Encoding::Hex => crate::to_hex(tag.as_ref()),
                 Encoding::Base64 => STANDARD.encode(tag.as_ref()),

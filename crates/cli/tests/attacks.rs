@@ -73,6 +73,13 @@ fn good(bus: &Process) {
     assert_eq!((status, body.as_slice()), (200, &b"good"[..]), "{}", bus.stderr());
 }
 
+/// The most memory that the bus has had, in kB.
+fn most_memory(bus: &Process) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", bus.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
 /// Nothing but requests that are meant for the backend came to it.
 fn is_clean(seen: &Mutex<Vec<u8>>, after: &str) {
     let seen = seen.lock().unwrap();
@@ -431,11 +438,7 @@ fn streams_of_many_connections_begin_in_turns() {
     const CONNECTIONS: usize = 300;
     const STREAMS: u32 = 100;
     let bus = Process::run(&configuration("attacks-streams", ""), &[]);
-    let resident = || {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", bus.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
-    };
+    let resident = || most_memory(&bus);
     let fields =
         block(&[(":method", "GET"), (":scheme", "http"), (":path", "/nothing"), (":authority", "a")]);
     let mut wire = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), frame(4, 0, 0, b"")].concat();
@@ -748,9 +751,42 @@ fn documents_cost_no_more_than_they_may() {
         assert!(status == 200 && !is_refused || (400..600).contains(&status), "{what}: {status}");
         good(&bus);
     }
-    let status = std::fs::read_to_string(format!("/proc/{}/status", bus.id())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    let most: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+    let most = most_memory(&bus);
+    assert!(most < 512 * 1024, "{most} kB");
+}
+
+/// A JSON Schema costs what the message is long: alternatives that lead to the same schema again, items that look alike, and very many
+/// violations take no more.
+#[test]
+fn json_schemas_cost_no_more_than_the_message() {
+    let (backend, _) = recorder();
+    let checked = |name: &str, schema: &str| {
+        format!(
+            "<localEntry key='{name}.json'><![CDATA[{schema}]]></localEntry><proxy name='{name}' transports='http'><target><inSequence><validate><schema key='{name}.json'/>\
+             <on-fail><property name='HTTP_SC' value='422' scope='axis2'/></on-fail></validate><respond/></inSequence></target></proxy>"
+        )
+    };
+    let branch = |name: &str| format!(r##"{{"properties":{{"a":{{"$ref":"#"}}}},"required":["{name}"]}}"##);
+    let artifacts = services(backend)
+        + &checked("Alternatives", &format!(r#"{{"anyOf":[{},{}]}}"#, branch("x"), branch("y")))
+        + &checked("Unique", r#"{"uniqueItems":true}"#)
+        + &checked("Required", r#"{"items":{"required":["a","b","c","d","e","f"]}}"#);
+    let bus = Process::run(&configuration("attacks-schemas", &artifacts), &[]);
+    let nested = format!("{}1{}", "{\"a\":".repeat(100), "}".repeat(100));
+    let numbers: Vec<String> = (0..50_000).map(|number| format!("1e{}", 1000 + number)).collect();
+    for (service, body, wanted) in [
+        ("Alternatives", nested, 422),
+        ("Unique", format!("[{}]", numbers.join(",")), 200),
+        ("Required", format!("[{}{{}}]", "{},".repeat(500_000)), 422),
+    ] {
+        let mut stream = TcpStream::connect(bus.http()).unwrap();
+        let more = "Connection: close\r\nContent-Type: application/json\r\n";
+        let path = format!("/services/{service}");
+        let (status, _, _) = support::exchange(&mut stream, "POST", &path, body.as_bytes(), more).unwrap();
+        assert_eq!(status, wanted, "{service}: {}", bus.stderr());
+        good(&bus);
+    }
+    let most = most_memory(&bus);
     assert!(most < 512 * 1024, "{most} kB");
 }
 

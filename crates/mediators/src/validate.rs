@@ -43,7 +43,7 @@ all schemas together are one XML Schema 1.0. A schema of another kind than the m
 warns of a missing or wrong one, unless a key is an expression.
 
 A valid message goes on after `validate`. An invalid one runs `on-fail`, and then also goes on, unless `on-fail` ends the flow
-(`respond`, `drop`, …). In `on-fail` the property `ERROR_DETAIL` has a line for each violation, with the place in the message; `ERROR_MESSAGE` has all violations
+(`respond`, `drop`, …). In `on-fail` the property `ERROR_DETAIL` has a line for each violation (of a JSON Schema at most 1,000, and only one where there may be more than 100,000), with the place in the message; `ERROR_MESSAGE` has all violations
 of an XML Schema, or the first of a JSON Schema. `ERROR_CODE` is not set.
 
 In XML the first element of the body is checked, or the first that `source` selects; if there is none, the message is invalid. In JSON it is the whole

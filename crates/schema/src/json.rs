@@ -1,8 +1,12 @@
 //! JSON Schema, drafts 4, 6, 7, 2019-09 and 2020-12, by the `jsonschema` crate; formats are asserted, nothing is
 //! fetched from a network.
 
+mod listing;
+mod unique;
+
 use crate::{Resolver, Source, Violation};
 use jsonschema::{PatternOptions, Validator};
+use listing::Listing;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -49,6 +53,7 @@ const PATTERN_SIZE: usize = 16 << 20;
 #[derive(Debug)]
 pub struct JsonSchema {
     validator: Validator,
+    listing: Listing,
 }
 
 impl JsonSchema {
@@ -96,20 +101,22 @@ impl JsonSchema {
             return Err(problem(String::new(), message));
         }
         let others = Others::of(schema, name, resolver);
+        let listing = Listing::of(schema, &others.by_uri);
         let validator = jsonschema::options()
             .with_draft(draft.engine())
             .should_validate_formats(true)
             .should_ignore_unknown_formats(true)
+            .with_keyword(unique::NAME, unique::keyword)
             .with_pattern_options(
                 PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE),
             )
             .with_retriever(others)
             .build(schema)
             .map_err(|error| problem(error.instance_path().to_string(), error.to_string()))?;
-        Ok(JsonSchema { validator })
+        Ok(JsonSchema { validator, listing })
     }
 
-    /// All violations of a value, the first 1,000.
+    /// The violations of a value, the first 1,000. Where there may be very many, the first one, or one for all.
     pub fn validate(&self, value: &Value) -> Vec<Violation> {
         let violation = |place: String, rule: &'static str, message: String| Violation {
             document: None,
@@ -122,13 +129,21 @@ impl JsonSchema {
         if depth_above(value, MAX_DEPTH) {
             return vec![violation(String::new(), "", format!("the document nests deeper than {MAX_DEPTH}"))];
         }
-        let errors = self.validator.iter_errors(value).take(MAX_VIOLATIONS);
-        errors
-            .map(|error| {
-                let message = shorten(error.to_string());
-                violation(error.instance_path().to_string(), keyword(error.kind().keyword()), message)
-            })
-            .collect()
+        let listed = |error: jsonschema::ValidationError<'_>| {
+            let message = shorten(error.to_string());
+            violation(error.instance_path().to_string(), keyword(error.kind().keyword()), message)
+        };
+        if self.listing.can_list(value) {
+            return self.validator.iter_errors(value).take(MAX_VIOLATIONS).map(listed).collect();
+        }
+        if !self.listing.has_alternatives {
+            return self.validator.validate(value).err().map(listed).into_iter().collect();
+        }
+        let why = "the document is not valid, and there is too much to list what is wrong";
+        match self.is_valid(value) {
+            true => Vec::new(),
+            false => vec![violation(String::new(), "", why.to_owned())],
+        }
     }
 
     /// Whether the value is valid; cheaper than listing the violations.

@@ -371,6 +371,25 @@ fn a_webhook_is_accepted_once() {
     bus.says("not let in: it was here before", 1);
 }
 
+/// Anybody may send a large body with a signature that is wrong: that is found out where it delays no other message.
+#[test]
+fn signatures_of_large_bodies_delay_nobody() {
+    let service = "<proxy name='Hook' transports='http'><target><inSequence><respond/></inSequence></target><parameter name='accessProfile'>hook</parameter></proxy>";
+    let settings = "[access.hook.signature]\nsecrets = ['shared secret']\n";
+    let bus = Process::run(&directory("large-hook", service, settings), &[]);
+    let runs = || {
+        let (_, _, metrics) = crate::support::ask(bus.field("admin"), "GET", "/metrics", b"").unwrap();
+        let metrics = String::from_utf8(metrics).unwrap();
+        let count = metrics.lines().find_map(|line| line.strip_prefix("busbar_compute_runs_total "));
+        count.unwrap().parse::<u64>().unwrap()
+    };
+    let before = runs();
+    let signatures = format!("X-Hub-Signature-256:{}\r\n", format!(" sha256={}", "0".repeat(64)).repeat(16));
+    assert_eq!(ask(&bus, "POST", "/services/Hook", &signatures, &"x".repeat(2_000_000)).status, 401);
+    // A second one frees the body.
+    assert!(runs() > before, "{before}");
+}
+
 /// A reload takes the keys of a file even if nothing else has changed.
 #[test]
 fn a_set_of_keys_is_read_again() {

@@ -305,6 +305,36 @@ fn a_server_that_breaks_the_protocol_lets_nobody_in() {
     assert!(!bus.stderr().contains("panic"), "{}", bus.stderr());
 }
 
+/// A server may answer a search with references and entries without end: large ones, and many short ones behind them.
+#[test]
+fn an_answer_without_end_is_broken_off() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut bytes = [0; 4096];
+            let _ = stream.read(&mut bytes);
+            let long = |tag: u8, content: &[u8]| {
+                [&[tag, 0x84][..], &u32::try_from(content.len()).unwrap().to_be_bytes(), content].concat()
+            };
+            let reference = |length: usize| {
+                let operation = long(0x73, &long(4, &vec![b'x'; length]));
+                long(0x30, &[value(2, &[1]), operation].concat())
+            };
+            let _ = stream.write_all(&reference(1_000_000));
+            let many = reference(0).repeat(1000);
+            while stream.write_all(&many).is_ok() {}
+        }
+    });
+    let settings = format!(
+        "[access.endless.ldap]\naddress = 'ldap://{address}'\nbase = 'ou=people'\nfilter = '(uid={{user}})'\n"
+    );
+    let bus = Process::run(&directory("ldap-endless", &api("endless", ""), &settings), &[]);
+    let basic = format!("Authorization: Basic {}\r\n", STANDARD.encode("alice:secret"));
+    assert_eq!(ask(&bus, "GET", "/endless/orders", &basic, "").status, 503, "{}", bus.stderr());
+    bus.says("its response is too large", 1);
+}
+
 /// The user store of a WSO2 server is a directory: `RESTBasicAuthHandler` lets its users in, and others may name it as a profile.
 #[test]
 fn the_user_store_of_a_server_lets_in_whom_its_filters_find() {

@@ -206,6 +206,7 @@ impl Compiler<'_> {
             event_sources,
             data_services,
             inbound_endpoints,
+            longest_proxy_name: proxy_names.keys().map(String::len).max().unwrap_or(0),
             proxy_names,
             proxies,
             api_order: ApiOrder::new(&api_rules),

@@ -390,19 +390,30 @@ pub(super) fn find_proxy(plan: &Plan, rest: &str) -> Option<(usize, usize)> {
     // Short, as names are: a loop has ended before a vectorised search has begun.
     let path_end = rest.bytes().position(|byte| byte == b'?').unwrap_or(rest.len());
     let path = &rest[..path_end];
+    // Nothing that is longer than every name is looked up: a path of many parts would be hashed once for each.
+    let named = |name: &str| match name.len() <= plan.longest_proxy_name {
+        true => plan.proxy_names.get(name).copied(),
+        false => None,
+    };
     // Names may have slashes: the longest one wins.
-    let mut end = path.len();
+    let (mut end, mut dot) = (path.len(), path.rfind('.'));
     loop {
         let name = &path[..end];
-        if let Some(&index) = plan.proxy_names.get(name) {
+        if let Some(index) = named(name) {
             return Some((index, end));
         }
-        if let Some((stem, suffix)) = name.rsplit_once('.')
-            && let Some(&index) = plan.proxy_names.get(stem)
-            && (suffix.ends_with("Endpoint")
-                || plan.proxies.get(index).is_some_and(|proxy| proxy.wsdl.has_port(suffix)))
+        if dot.is_some_and(|dot| dot >= end) {
+            dot = name.rfind('.');
+        }
+        if let Some(dot) = dot
+            && let Some(index) = named(&name[..dot])
         {
-            return Some((index, end));
+            let suffix = &name[dot + 1..];
+            if suffix.ends_with("Endpoint")
+                || plan.proxies.get(index).is_some_and(|proxy| proxy.wsdl.has_port(suffix))
+            {
+                return Some((index, end));
+            }
         }
         end = path[..end].rfind('/')?;
     }
@@ -697,6 +708,9 @@ mod tests {
             ("http://elsewhere.example/services/P", "P"),
             ("/services/P/Q", "P/Q"),
             ("/services/P/Q/R", "P/Q"),
+            ("/services/P/x.y/z", "P"),
+            ("/services/P.SOAP11Endpoint/x.y/z", "P"),
+            (&format!("/services/P{}", "/a.".repeat(1000)), "P"),
         ] {
             let before = served("proxy", name);
             let response = tested.ask("POST", path, &[("Content-Type", "text/plain")], "x");

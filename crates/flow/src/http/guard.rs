@@ -3,6 +3,7 @@
 //! What has to be asked for at other servers is kept: the keys of tokens until they are to be asked for again, what a server said of a
 //! token for as long as the profile says. It is asked for by one request at a time, each within a deadline, and survives a reload.
 
+use crate::engine::compute;
 use crate::runtime::authority::received;
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
@@ -11,7 +12,6 @@ use crate::runtime::services::Services;
 use crate::state::lock;
 use authentication::certificate::Identity;
 use authentication::seen::Seen;
-use authentication::signature::Scheme;
 use authentication::token::{self, Keys, Problem};
 use authentication::{Caller, introspection, sha256};
 use base64::Engine;
@@ -191,7 +191,7 @@ fn refuse(guard: &Guard, why: &Refused, context: &Context) -> Response {
 /// The verdict of one way to authenticate: `None`, the request has no credentials for it.
 type Verdict = Option<Result<Caller, Refused>>;
 
-async fn caller(profile: &Profile, context: &mut Context) -> Result<Caller, Refused> {
+async fn caller(profile: &Arc<Profile>, context: &mut Context) -> Result<Caller, Refused> {
     let mut verdicts: Vec<Verdict> = Vec::new();
     if profile.tokens.is_some() || profile.introspection.is_some() {
         verdicts.push(bearer(profile, context).await);
@@ -219,7 +219,7 @@ async fn caller(profile: &Profile, context: &mut Context) -> Result<Caller, Refu
     if let Some(scheme) = &profile.signature {
         verdicts.push(match context.headers.contains(&scheme.header) {
             false => None,
-            true => Some(signature(profile, scheme, context).await),
+            true => Some(signature(profile, context).await),
         });
     }
     if profile.every && verdicts.iter().any(Option::is_none) {
@@ -339,7 +339,7 @@ fn certificate(profile: &Profile, context: &Context) -> Verdict {
     })
 }
 
-async fn signature(profile: &Profile, scheme: &Scheme, context: &mut Context) -> Result<Caller, Refused> {
+async fn signature(profile: &Arc<Profile>, context: &mut Context) -> Result<Caller, Refused> {
     // Whole and in memory: of a body in a file nothing could be checked.
     let limits = PayloadLimits { spill: None, ..context.services.limits.clone() };
     if let Err(error) = context.payload.buffer(&limits).await {
@@ -347,6 +347,15 @@ async fn signature(profile: &Profile, scheme: &Scheme, context: &mut Context) ->
         let status = if (400..500).contains(&fault.status) { fault.status } else { 400 };
         return Err(Refused::Body(status, fault.message));
     }
+    let profile = Arc::clone(profile);
+    let checked = compute::by_size(context, 0, move |context| Ok(is_signed(&profile, context))).await;
+    checked.map_err(|fault| Refused::Body(fault.status, fault.message))??;
+    Ok(Caller { way: "signature", ..Caller::default() })
+}
+
+/// Checks the signature of a message whose body is here.
+fn is_signed(profile: &Profile, context: &Context) -> Result<(), Refused> {
+    let Some(scheme) = &profile.signature else { return Err(Refused::Missing) };
     let names = [Some(&scheme.header), scheme.timestamp_header.as_ref(), scheme.id_header.as_ref()];
     for name in names.into_iter().flatten() {
         single(&context.headers, name)?;
@@ -371,7 +380,7 @@ async fn signature(profile: &Profile, scheme: &Scheme, context: &mut Context) ->
         }
         webhooks.add(digest, i64::try_from(mark.until).unwrap_or(i64::MAX));
     }
-    Ok(Caller { way: "signature", ..Caller::default() })
+    Ok(())
 }
 
 /// Seconds since 1970.

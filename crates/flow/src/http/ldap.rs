@@ -3,6 +3,7 @@
 use crate::runtime::guard::{Directory, Groups};
 use crate::runtime::services::Services;
 use authentication::ldap::{self, Filter, LARGEST, LONGEST_NAME, Response, Search};
+use bytes::{Buf, BytesMut};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use transport::Socket;
@@ -40,7 +41,7 @@ pub(super) async fn groups(
     let unavailable = |why: String| Refused::Unavailable(format!("the directory {directory}: {why}"));
     let conversation = tokio::time::timeout(PATIENCE, async {
         let socket = connect(directory, services).await.map_err(unavailable)?;
-        let mut talk = Talk { socket, received: Vec::new(), number: 0 };
+        let mut talk = Talk { socket, received: BytesMut::new(), taken: 0, number: 0 };
         let groups = talk.ask(directory, user, password).await;
         let _ = talk.socket.write_all(&ldap::unbind(talk.number + 1)).await;
         groups.map_err(|refused| match refused {
@@ -65,7 +66,10 @@ async fn connect(directory: &Directory, services: &Services) -> Result<Socket, S
 /// A conversation.
 struct Talk {
     socket: Socket,
-    received: Vec<u8>,
+    /// Bytes without the responses that were taken from their front: a server may send very many, and very short ones.
+    received: BytesMut,
+    /// Bytes of the responses to the present request.
+    taken: usize,
     number: u8,
 }
 
@@ -102,7 +106,7 @@ impl Talk {
             Groups::Entries(base, filter, attribute) => {
                 let what = Search { base, only_base: false, filter, user, dn: &dn, attribute, most: GROUPS };
                 let (found, _) = self.search(&what).await?;
-                Ok(found.into_iter().flat_map(|(_, values)| values).collect())
+                Ok(found.into_iter().flat_map(|(_, values)| values).take(usize::from(GROUPS)).collect())
             }
             Groups::OfUser(attribute, part) => {
                 let filter = &Filter::any();
@@ -138,14 +142,10 @@ impl Talk {
     async fn search(&mut self, what: &Search<'_>) -> Result<(Vec<(String, Vec<String>)>, bool), Refused> {
         self.number += 1;
         self.send(&ldap::search(self.number, what)).await?;
-        let (mut found, mut is_all, mut size) = (Vec::new(), true, 0);
+        let (mut found, mut is_all) = (Vec::new(), true);
         loop {
             match self.receive().await? {
                 Response::Entry(dn, values) if found.len() < usize::from(what.most) => {
-                    size += dn.len() + values.iter().map(String::len).sum::<usize>();
-                    if size > LARGEST {
-                        return Err(Refused::Unavailable("its response is too large".to_owned()));
-                    }
                     found.push((dn, values));
                 }
                 // More than were asked for.
@@ -163,6 +163,7 @@ impl Talk {
 
     async fn send(&mut self, message: &[u8]) -> Result<(), Refused> {
         let failed = |why: std::io::Error| Refused::Unavailable(diagnostics::io_reason(&why));
+        self.taken = 0;
         self.socket.write_all(message).await.map_err(failed)?;
         self.socket.flush().await.map_err(failed)
     }
@@ -171,11 +172,13 @@ impl Talk {
         loop {
             let read = ldap::read(&self.received, self.number);
             if let Some((response, length)) = read.map_err(|why| Refused::Unavailable(why.to_owned()))? {
-                self.received.drain(..length);
-                return Ok(response);
+                self.received.advance(length);
+                self.taken += length;
+                // References and entries beyond those that were asked for count too.
+                return if self.taken > LARGEST { Err(too_large()) } else { Ok(response) };
             }
             if self.received.len() > LARGEST {
-                return Err(Refused::Unavailable("its response is too large".to_owned()));
+                return Err(too_large());
             }
             let read = self.socket.read_buf(&mut self.received).await;
             match read {
@@ -185,6 +188,10 @@ impl Talk {
             }
         }
     }
+}
+
+fn too_large() -> Refused {
+    Refused::Unavailable("its response is too large".to_owned())
 }
 
 fn unexpected(response: &Response) -> Refused {

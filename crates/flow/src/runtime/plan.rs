@@ -46,6 +46,8 @@ pub struct Plan {
     pub(crate) proxies: Vec<Proxy>,
     /// To the number of a proxy; those that are left out are counted behind the others.
     pub(crate) proxy_names: HashMap<String, usize, BuildHasherDefault<NameHasher>>,
+    /// The length of the longest of these names.
+    pub(crate) longest_proxy_name: usize,
     pub(crate) apis: Vec<Api>,
     /// The rules of `apis`, in the same order, and those of the APIs that are left out.
     pub(crate) api_rules: Vec<crate::resource::ApiRule>,
