@@ -539,7 +539,7 @@ fn limits(server: &Server) {
         let options = Options {
             most: 2,
             wait: Duration::from_millis(200),
-            query_timeout: Duration::from_secs(1),
+            query_timeout: Duration::from_secs(3),
             ..Options::default()
         };
         let pool = pools.get("small", server.source("", options.clone()));
@@ -801,7 +801,7 @@ struct Slow {
 impl Sink for Slow {
     fn row(&mut self, _: Row) -> Result<bool, Error> {
         self.rows += 1;
-        self.room = Some(Box::pin(tokio::time::sleep(Duration::from_millis(30))));
+        self.room = Some(Box::pin(tokio::time::sleep(Duration::from_millis(60))));
         Ok(true)
     }
 
@@ -825,7 +825,7 @@ fn values_and_takers(source: impl Fn(Options) -> Source, long: &str, many: &str)
     run(async {
         let pools = Pools::default();
         let options =
-            Options { longest: 2 << 20, query_timeout: Duration::from_millis(1500), ..Options::default() };
+            Options { longest: 2 << 20, query_timeout: Duration::from_secs(3), ..Options::default() };
         let pool = pools.get("values", source(options));
         let mut lease = pool.get().await.unwrap();
         for (length, fits) in [(1 << 20, true), ((2 << 20) - 100, true), (3 << 20, false)] {
@@ -847,11 +847,11 @@ fn values_and_takers(source: impl Fn(Options) -> Source, long: &str, many: &str)
     });
 }
 
-/// The time in which nobody takes rows is not that of the statement, for the server neither.
+/// The time in which nobody takes rows (four seconds) is not that of the statement, for the server neither.
 fn slow_takers_get_all_rows(source: impl Fn(Options) -> Source, long_rows: &str) {
     run(async {
         let pools = Pools::default();
-        let options = Options { query_timeout: Duration::from_millis(500), ..Options::default() };
+        let options = Options { query_timeout: Duration::from_secs(3), ..Options::default() };
         let pool = pools.get("slow", source(options));
         let mut lease = pool.get().await.unwrap();
         let mut slow = Slow { rows: 0, room: None };
