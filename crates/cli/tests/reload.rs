@@ -732,7 +732,14 @@ fn certificates_that_expire_are_reported() {
         let found = String::from_utf8_lossy(&found.stdout).into_owned();
         let bus = Process::run(
             &path,
-            &["--set", &format!("tls.certificate={pem}"), "--set", &format!("tls.key={key}")],
+            &[
+                "--https",
+                "127.0.0.1:0",
+                "--set",
+                &format!("tls.certificate={pem}"),
+                "--set",
+                &format!("tls.key={key}"),
+            ],
         );
         match reason {
             Some(reason) => {
