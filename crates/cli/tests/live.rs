@@ -97,8 +97,9 @@ fn what_changes_in_a_directory_comes_into_force() {
     put(&root, "A", &proxy("A", 3));
     becomes("A", "3");
     // A link that leads nowhere is a file that cannot be read, and so is a directory of that name none.
-    fs::remove_file(root.join("proxy-services/A.xml")).unwrap();
-    symlink("nowhere", root.join("proxy-services/A.xml")).unwrap();
+    // In one step: a moment without the file would end the service.
+    symlink("nowhere", root.join("link")).unwrap();
+    fs::rename(root.join("link"), root.join("proxy-services/A.xml")).unwrap();
     bus.says("the proxy service `A` stays in force as it was: the file cannot be read", 1);
     assert_eq!(version(&bus, "A"), "3");
     fs::remove_file(root.join("proxy-services/A.xml")).unwrap();

@@ -65,7 +65,7 @@ impl Charset {
 pub fn decode(bytes: impl Into<Bytes>, hint: Option<&str>) -> Result<Decoded, XmlError> {
     let bytes = bytes.into();
     let (charset, skip) = detect(&bytes, hint)?;
-    let mut text = match charset {
+    let text = match charset {
         Charset::Utf8 => bytes.slice(skip..),
         _ => {
             let mut decoder = Decoder::new(charset);
@@ -76,9 +76,6 @@ pub fn decode(bytes: impl Into<Bytes>, hint: Option<&str>) -> Result<Decoded, Xm
             Bytes::from(out)
         }
     };
-    if text.starts_with(b"\xEF\xBB\xBF") {
-        text = text.slice(3..);
-    }
     Ok(Decoded { text, encoding: charset.name() })
 }
 
@@ -269,6 +266,9 @@ mod tests {
         for (bytes, hint, want) in [
             (b"<a>\xC3\xA9</a>".to_vec(), None, Some("<a>\u{E9}</a>")),
             (b"\xEF\xBB\xBF<a/>".to_vec(), None, Some("<a/>")),
+            // A second byte order mark is a character.
+            (b"\xEF\xBB\xBF\xEF\xBB\xBF<a/>".to_vec(), None, Some("\u{FEFF}<a/>")),
+            (utf16("\u{FEFF}<a/>", true, true), None, Some("\u{FEFF}<a/>")),
             (decl("ISO-8859-1", b"<a>\xE9\x80</a>"), None, Some("<a>\u{E9}\u{80}</a>")),
             (decl("windows-1252", b"<a>\x80</a>"), None, Some("<a>\u{20AC}</a>")),
             (decl("us-ascii", b"<a>\xE9</a>"), None, None),
