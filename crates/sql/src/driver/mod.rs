@@ -16,8 +16,9 @@ use crate::value::{Columns, Row, Value};
 use files::places::on_thread_surely;
 use sqlx::Column;
 use std::future::{Future, poll_fn};
+use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -161,16 +162,8 @@ pub(crate) enum Connection {
 impl Connection {
     /// Opens a connection and sets it up: time zone, isolation, `initSQL`.
     pub async fn open(source: &Source) -> Result<Connection, Error> {
-        let mut opening = pin!(Connection::set_up(source));
         // Drivers look up names on a thread of the runtime, which panics where the system has none.
-        poll_fn(|cx| {
-            let polled = catch_unwind(AssertUnwindSafe(|| opening.as_mut().poll(cx)));
-            polled.unwrap_or_else(|panic| {
-                let text = panic.downcast_ref::<String>().map_or("no connection can be made", String::as_str);
-                Poll::Ready(Err(Error::new(Reason::Unavailable, format!("the driver panicked: {text}"))))
-            })
-        })
-        .await
+        guarded(pin!(Connection::set_up(source)), Reason::Unavailable).await
     }
 
     async fn set_up(source: &Source) -> Result<Connection, Error> {
@@ -195,22 +188,30 @@ impl Connection {
         parameters: &[Parameter],
         rows: Rows<'_>,
     ) -> Result<Outcome, Error> {
+        let lost = Reason::Interrupted;
         match self {
             // Each is as large as it has to be: a future is copied where it begins.
-            Connection::Postgres(session) => Box::pin(session.run(statement, parameters, rows)).await,
-            Connection::MySql(session) => Box::pin(session.run(statement, parameters, rows)).await,
+            Connection::Postgres(session) => {
+                guarded(Box::pin(session.run(statement, parameters, rows)), lost).await
+            }
+            Connection::MySql(session) => {
+                guarded(Box::pin(session.run(statement, parameters, rows)), lost).await
+            }
             Connection::Sqlite(session) => Box::pin(session.run(statement, parameters, rows)).await,
-            Connection::SqlServer(session) => Box::pin(session.run(statement, parameters, rows)).await,
+            Connection::SqlServer(session) => {
+                guarded(Box::pin(session.run(statement, parameters, rows)), lost).await
+            }
         }
     }
 
     /// Runs statements of the configuration or of this crate, without parameters and rows.
     pub async fn execute(&mut self, text: &str) -> Result<(), Error> {
+        let lost = Reason::Interrupted;
         match self {
-            Connection::Postgres(session) => Box::pin(session.execute(text)).await,
-            Connection::MySql(session) => Box::pin(session.execute(text)).await,
+            Connection::Postgres(session) => guarded(Box::pin(session.execute(text)), lost).await,
+            Connection::MySql(session) => guarded(Box::pin(session.execute(text)), lost).await,
             Connection::Sqlite(session) => Box::pin(session.execute(text)).await,
-            Connection::SqlServer(session) => Box::pin(session.execute(text)).await,
+            Connection::SqlServer(session) => guarded(Box::pin(session.execute(text)), lost).await,
         }
     }
 
@@ -231,13 +232,31 @@ impl Connection {
 
     /// Whether the connection works.
     pub async fn ping(&mut self) -> Result<(), Error> {
+        let lost = Reason::Interrupted;
         match self {
-            Connection::Postgres(session) => Box::pin(session.ping()).await,
-            Connection::MySql(session) => Box::pin(session.ping()).await,
+            Connection::Postgres(session) => guarded(Box::pin(session.ping()), lost).await,
+            Connection::MySql(session) => guarded(Box::pin(session.ping()), lost).await,
             Connection::Sqlite(_) => Ok(()),
-            Connection::SqlServer(session) => Box::pin(session.ping()).await,
+            Connection::SqlServer(session) => guarded(Box::pin(session.ping()), lost).await,
         }
     }
+}
+
+/// Polls a driver to its end. Drivers panic where a server breaks its protocol (a message that is shorter than it says, a row with fewer values than columns): that is
+/// an error of this connection, which is closed for it, not the end of the flow or of a response that is being sent.
+async fn guarded<T>(
+    mut driver: Pin<impl DerefMut<Target: Future<Output = Result<T, Error>>>>,
+    reason: Reason,
+) -> Result<T, Error> {
+    poll_fn(|cx| {
+        catch_unwind(AssertUnwindSafe(|| driver.as_mut().poll(cx))).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+            let text = text.unwrap_or("it does not say why");
+            Poll::Ready(Err(Error::new(reason, format!("the driver panicked: {text}"))))
+        })
+    })
+    .await
 }
 
 /// The system's trust anchors, for servers whose certificates are checked without a given file.
