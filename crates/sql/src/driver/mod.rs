@@ -11,6 +11,7 @@ use crate::error::{Error, Reason};
 use crate::parameter::Parameter;
 use crate::source::Source;
 use crate::statement::Statement;
+use crate::time_slice::TimeSlice;
 use crate::url::Dialect;
 use crate::value::{Columns, Row, Value};
 use files::places::on_thread_surely;
@@ -68,11 +69,21 @@ struct Handing<'a> {
     longest: usize,
     wanted: bool,
     problem: Option<Error>,
+    /// Of unwanted rows; whoever receives rows has one of its own.
+    slice: TimeSlice,
 }
 
 impl<'a> Handing<'a> {
     fn new(rows: Rows<'a>, last: &'a mut Arc<Columns>, longest: usize) -> Handing<'a> {
-        Handing { rows, last, columns: None, longest, wanted: true, problem: None }
+        Handing {
+            rows,
+            last,
+            columns: None,
+            longest,
+            wanted: true,
+            problem: None,
+            slice: TimeSlice::default(),
+        }
     }
 
     /// `length`: length of a value in bytes.
@@ -83,7 +94,7 @@ impl<'a> Handing<'a> {
         values: impl FnOnce(&R) -> Result<Vec<Value>, Error> + Send + 'static,
     ) {
         let names = row.columns().iter().map(|column| column.name());
-        let Some(columns) = self.columns(row.len(), names) else { return };
+        let Some(columns) = self.columns(row.len(), names) else { return self.unwanted().await };
         let mut size = 0;
         let mut too_long = None;
         for at in 0..row.len() {
@@ -123,6 +134,12 @@ impl<'a> Handing<'a> {
             Arc::clone(self.last)
         });
         Some(Arc::clone(columns))
+    }
+
+    /// Passes over an unwanted row. There may be millions, and a driver reads on as long as the socket has something, whatever the budget of the task is:
+    /// without it neither other tasks of the worker nor the deadline of the statement would have their turn.
+    async fn unwanted(&mut self) {
+        self.slice.pass().await;
     }
 
     /// Passes a row to the receiver when that has room.
@@ -313,5 +330,53 @@ fn failed(error: sqlx::Error) -> Error {
         Sqlx::Encode(error) => Error::new(Reason::Value, error.to_string()),
         Sqlx::Configuration(error) => Error::new(Reason::Unavailable, error.to_string()),
         other => Error::new(Reason::Interrupted, other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    use std::time::{Duration, Instant};
+
+    /// Who wants the first row of millions leaves the worker to others now and then.
+    #[test]
+    fn others_run_while_unwanted_rows_are_received() {
+        let turns = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&turns);
+        let other = async move {
+            loop {
+                counted.fetch_add(1, Relaxed);
+                tokio::task::yield_now().await;
+            }
+        };
+        let received = async {
+            let mut last_columns = Arc::default();
+            let mut first = |_: Row| Ok(false);
+            let mut handing = Handing::new(&mut first, &mut last_columns, 1);
+            let columns = handing.columns(1, ["a"].into_iter()).unwrap();
+            handing.hand(columns, Ok(vec![Value::Null])).await;
+            // Rows since the other task ran, and the most of these.
+            let (mut alone, mut longest, mut last) = (0, 0, 0);
+            for _ in 0..70 {
+                assert!(handing.columns(1, ["a"].into_iter()).is_none());
+                handing.unwanted().await;
+                let now = turns.load(Relaxed);
+                alone = if now == last { alone + 1 } else { 1 };
+                (last, longest) = (now, longest.max(alone));
+                let began = Instant::now();
+                while began.elapsed() < Duration::from_micros(200) {}
+            }
+            longest
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let longest = runtime.block_on(async {
+            let other = tokio::spawn(other);
+            let longest = received.await;
+            other.abort();
+            longest
+        });
+        // A slice is a millisecond: five such rows, and one more where it ends in the middle of one.
+        assert!(longest <= 6, "{longest} rows in a row");
     }
 }
