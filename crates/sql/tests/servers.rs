@@ -941,3 +941,34 @@ fn a_file_that_cannot_be_opened_is_named() {
         );
     });
 }
+
+/// The server would answer the commit by taking all back, without an error: nobody would know that the rows are lost.
+#[test]
+fn postgresql_commits_no_transaction_in_which_a_statement_failed() {
+    let Some(server) = postgres() else { return };
+    run(async {
+        let pool =
+            Pools::default().get("Commits", server.source("", Options { most: 1, ..Options::default() }));
+        let mut lease = pool.get().await.unwrap();
+        change(&mut lease, "create table commits (k integer primary key)", &[]).await.unwrap();
+        let insert = "insert into commits values (1)";
+        lease.begin().await.unwrap();
+        change(&mut lease, insert, &[]).await.unwrap();
+        change(&mut lease, insert, &[]).await.unwrap_err();
+        let error = lease.commit().await.unwrap_err();
+        assert_eq!((error.state.as_deref(), lease.in_transaction()), (Some("25P02"), false));
+        // Back at a savepoint, it can be committed; and so can the next one.
+        lease.begin().await.unwrap();
+        for text in [insert, "savepoint s"] {
+            change(&mut lease, text, &[]).await.unwrap();
+        }
+        change(&mut lease, insert, &[]).await.unwrap_err();
+        change(&mut lease, "rollback to savepoint s", &[]).await.unwrap();
+        lease.commit().await.unwrap();
+        lease.begin().await.unwrap();
+        change(&mut lease, "insert into commits values (2)", &[]).await.unwrap();
+        lease.commit().await.unwrap();
+        let rows = all(&mut lease, "select k from commits order by k", &[]).await.unwrap();
+        assert_eq!(rows, [[Value::Integer(1)], [Value::Integer(2)]]);
+    });
+}
