@@ -972,3 +972,24 @@ fn postgresql_commits_no_transaction_in_which_a_statement_failed() {
         assert_eq!(rows, [[Value::Integer(1)], [Value::Integer(2)]]);
     });
 }
+
+/// A column that compares by bytes is one of texts all the same; MariaDB's JSON is one.
+#[test]
+fn mariadb_has_texts_that_compare_by_bytes() {
+    let Some(server) = mariadb() else { return };
+    run(async {
+        let pool = Pools::default().get("Texts", server.source("", Options::default()));
+        let mut lease = pool.get().await.unwrap();
+        let create = "create table texts (v varchar(9) collate utf8mb4_bin, t text collate utf8mb4_bin, a char(1) character set ascii collate ascii_bin, \
+                      e enum('x') collate utf8mb4_bin, j json, b varbinary(9), l blob)";
+        change(&mut lease, create, &[]).await.unwrap();
+        change(&mut lease, "insert into texts values ('Ü', 'T', 'a', 'x', '{}', 'b', 'l')", &[])
+            .await
+            .unwrap();
+        let rows = all(&mut lease, "select v, t, a, e, j, concat(v, t), b, l from texts", &[]).await.unwrap();
+        let text = |text: &str| Value::Text(text.to_owned());
+        let bytes = |text: &str| Value::Bytes(text.into());
+        let texts = ["Ü", "T", "a", "x", "{}", "ÜT"].map(text);
+        assert_eq!(rows, [[&texts[..], &["b", "l"].map(bytes)].concat()]);
+    });
+}
