@@ -993,3 +993,20 @@ fn mariadb_has_texts_that_compare_by_bytes() {
         assert_eq!(rows, [[&texts[..], &["b", "l"].map(bytes)].concat()]);
     });
 }
+
+#[test]
+fn postgresql_has_times_with_a_zone() {
+    let Some(server) = postgres() else { return };
+    run(async {
+        let pool = Pools::default().get("Zones", server.source("", Options::default()));
+        let mut lease = pool.get().await.unwrap();
+        let select = "select timetz '23:11:12+02', timestamptz '1970-01-01 23:11:12+02', timetz '00:30:00-03:30', timestamptz '1970-01-01 00:30:00-03:30'";
+        let rows = all(&mut lease, select, &[]).await.unwrap();
+        let texts: Vec<String> = rows[0].iter().cloned().filter_map(Value::text).collect();
+        for at in [0, 2] {
+            assert!(texts[at + 1].contains(&format!(" {}.", texts[at])), "{texts:?}");
+        }
+        let error = all(&mut lease, "select date '12000-01-01'", &[]).await.unwrap_err();
+        assert!(error.message.contains("no DATE that is known here"), "{error}");
+    });
+}
