@@ -7,6 +7,7 @@ use message::{Body, Headers, Method};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use transport::{Client, ClientLimits, OutRequest, SendOptions, Target};
@@ -251,6 +252,15 @@ impl Remote for HashiCorp {
 
     fn kept(&self) -> Duration {
         self.server.kept.map_or(Duration::from_secs(10), |time| time.0)
+    }
+
+    fn identity(&self) -> u64 {
+        let server = &self.server;
+        let mut hasher = DefaultHasher::new();
+        (&server.address, &server.namespace, server.engine_version).hash(&mut hasher);
+        (&server.token, &server.role_id, &server.secret_id).hash(&mut hasher);
+        (&server.ldap_user, &server.ldap_password).hash(&mut hasher);
+        hasher.finish()
     }
 }
 

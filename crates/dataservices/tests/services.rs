@@ -669,6 +669,18 @@ fn what_is_wrong_is_found_when_it_loads() {
         ),
         (
             format!(
+                "{one}{}{}",
+                query(
+                    "two",
+                    "select 1",
+                    "<result element='a'><element name='b'><call-query href='on'/></element></result>"
+                ),
+                operation("one", &["a"])
+            ),
+            "there is no query `on`",
+        ),
+        (
+            format!(
                 "{}{}",
                 query("one", "select 1", "<param name='a' sqlType='INT'/>"),
                 operation("one", &["a"])

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
@@ -22,8 +22,10 @@ const UNDATED: Duration = Duration::from_secs(60);
 /// A question that was given up by who asked counts as one without an answer after this time, so that short deadlines of callers are not
 /// missed again and again.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Questions at a time; more wait within their deadline.
-const AT_A_TIME: usize = 32;
+/// Questions at a time to one server; more wait within their deadline. So one that is silent takes no place of another.
+pub(crate) const AT_A_TIME: usize = 32;
+/// Questions at a time to all servers.
+const IN_ALL: usize = 8 * AT_A_TIME;
 /// Bytes of a nonce (RFC 9654).
 const NONCE: usize = 32;
 
@@ -100,6 +102,8 @@ pub struct Servers {
     verdicts: Mutex<HashMap<Key, (Verdict, Instant)>>,
     /// Of whom somebody asks, and how many wait for that.
     turns: Mutex<HashMap<Key, (Order, usize)>>,
+    /// The places for questions to each server, as long as somebody has one or waits for one.
+    places: Mutex<HashMap<String, Weak<Semaphore>>>,
     asking: Semaphore,
 }
 
@@ -147,7 +151,8 @@ impl Servers {
             client: Client::new(limits),
             verdicts: Mutex::default(),
             turns: Mutex::default(),
-            asking: Semaphore::new(AT_A_TIME),
+            places: Mutex::default(),
+            asking: Semaphore::new(IN_ALL),
         }
     }
 
@@ -156,6 +161,18 @@ impl Servers {
         let (order, waiting) = turns.entry(key).or_default();
         *waiting += 1;
         Turn { of: self, key, order: Arc::clone(order), asks: None }
+    }
+
+    /// The places at a server.
+    fn places(&self, server: &str) -> Arc<Semaphore> {
+        let mut places = lock(&self.places);
+        if let Some(of_server) = places.get(server).and_then(Weak::upgrade) {
+            return of_server;
+        }
+        places.retain(|_, of_server| of_server.strong_count() > 0);
+        let of_server = Arc::new(Semaphore::new(AT_A_TIME));
+        places.insert(server.to_owned(), Arc::downgrade(&of_server));
+        of_server
     }
 
     fn found(&self, key: &Key) -> Option<Verdict> {
@@ -240,13 +257,16 @@ impl Servers {
         if let Some(verdict) = self.found(&key) {
             return verdict;
         }
-        let Ok(Ok(_place)) = timeout_at(until, self.asking.acquire()).await else {
+        let server = self.settings.responder.as_deref().or(subject.responder.as_deref()).unwrap_or_default();
+        let places = self.places(server);
+        // Whoever waits for a place at its server has none of those for all.
+        let place = timeout_at(until, async { (places.acquire().await, self.asking.acquire().await) });
+        let Ok((Ok(_of_server), Ok(_of_all))) = place.await else {
             return Verdict::Unknown("too many questions wait".to_owned());
         };
         turn.asks = Some(Instant::now());
         let asked = timeout_at(until, self.ask(subject)).await.unwrap_or_else(|_| Err(late()));
         turn.asks = None;
-        let server = self.settings.responder.as_deref().or(subject.responder.as_deref()).unwrap_or_default();
         let serial = hexadecimal(&subject.serial);
         match asked {
             Ok((answer, now)) => {

@@ -264,6 +264,33 @@ fn a_caller_that_gives_up_does_not_wait_again() {
     assert_eq!(asking.waiting(), 0);
 }
 
+/// Certificates of an authority whose server is silent keep nobody else from being asked about.
+#[test]
+fn a_silent_server_takes_no_place_of_another() {
+    let (ours, others) = (Authority::new("ours"), Authority::new("others"));
+    let roots = [root(&ours), root(&others)];
+    let silent = Server::start(|_| None);
+    let is_good = ours.says(5, &good());
+    let server = Server::start(move |_| Some((200, is_good.clone())));
+    let unanswered: Vec<_> = (0..100).map(|serial| others.issue(serial + 1, &silent.url)).collect();
+    let certificate = ours.issue(5, &server.url);
+    let asking = servers(|settings| settings.timeout = Duration::from_secs(60));
+    block_on(async {
+        let mut waiting: Vec<_> = unanswered.iter().map(|one| asking.check(one, &[], &roots, true)).collect();
+        let mut judged = asking.check(&certificate, &[], &roots, true);
+        let judged = std::future::poll_fn(|context| {
+            for one in &mut waiting {
+                assert!(one.as_mut().poll(context).is_pending());
+            }
+            judged.as_mut().poll(context)
+        })
+        .await;
+        assert_eq!(judged, Ok(()));
+    });
+    assert!(silent.asked() <= crate::servers::AT_A_TIME, "{}", silent.asked());
+    assert_eq!(asking.waiting(), 0);
+}
+
 #[test]
 fn questions_go_to_whom_the_settings_allow() {
     let ours = Authority::new("ours");

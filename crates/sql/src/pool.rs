@@ -242,6 +242,7 @@ impl Pool {
             connection: None,
             made: Instant::now(),
             in_transaction: false,
+            has_failed: false,
             is_busy: false,
             _place: place,
         };
@@ -508,6 +509,8 @@ pub struct Lease {
     connection: Option<Connection>,
     made: Instant,
     in_transaction: bool,
+    /// A statement of the transaction has failed.
+    has_failed: bool,
     /// A statement is running.
     is_busy: bool,
     _place: OwnedSemaphorePermit,
@@ -591,7 +594,7 @@ impl Lease {
             Dialect::SqlServer => "BEGIN TRANSACTION",
         };
         self.execute(begin).await?;
-        self.in_transaction = true;
+        (self.in_transaction, self.has_failed) = (true, false);
         Ok(())
     }
 
@@ -600,6 +603,17 @@ impl Lease {
     /// # Errors
     /// As [`Lease::run`]. The transaction is over: where the connection broke, it may be committed or not.
     pub async fn commit(&mut self) -> Result<(), Error> {
+        // PostgreSQL answers the commit of a transaction in which a statement has failed by taking it back, which it calls no error. A statement shows whether it would: there
+        // may have been a savepoint.
+        if self.has_failed
+            && self.pool.dialect() == Dialect::Postgres
+            && let Err(error) = self.execute("SELECT 1").await
+        {
+            if self.in_transaction {
+                self.roll_back().await?;
+            }
+            return Err(error);
+        }
         let done = self.execute("COMMIT").await;
         // A connection whose transaction did not end is closed.
         self.in_transaction = done.is_err();
@@ -636,6 +650,7 @@ impl Lease {
                     self.close();
                 } else {
                     self.is_busy = false;
+                    self.has_failed = self.in_transaction;
                 }
             }
         }

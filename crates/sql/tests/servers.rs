@@ -941,3 +941,72 @@ fn a_file_that_cannot_be_opened_is_named() {
         );
     });
 }
+
+/// The server would answer the commit by taking all back, without an error: nobody would know that the rows are lost.
+#[test]
+fn postgresql_commits_no_transaction_in_which_a_statement_failed() {
+    let Some(server) = postgres() else { return };
+    run(async {
+        let pool =
+            Pools::default().get("Commits", server.source("", Options { most: 1, ..Options::default() }));
+        let mut lease = pool.get().await.unwrap();
+        change(&mut lease, "create table commits (k integer primary key)", &[]).await.unwrap();
+        let insert = "insert into commits values (1)";
+        lease.begin().await.unwrap();
+        change(&mut lease, insert, &[]).await.unwrap();
+        change(&mut lease, insert, &[]).await.unwrap_err();
+        let error = lease.commit().await.unwrap_err();
+        assert_eq!((error.state.as_deref(), lease.in_transaction()), (Some("25P02"), false));
+        // Back at a savepoint, it can be committed; and so can the next one.
+        lease.begin().await.unwrap();
+        for text in [insert, "savepoint s"] {
+            change(&mut lease, text, &[]).await.unwrap();
+        }
+        change(&mut lease, insert, &[]).await.unwrap_err();
+        change(&mut lease, "rollback to savepoint s", &[]).await.unwrap();
+        lease.commit().await.unwrap();
+        lease.begin().await.unwrap();
+        change(&mut lease, "insert into commits values (2)", &[]).await.unwrap();
+        lease.commit().await.unwrap();
+        let rows = all(&mut lease, "select k from commits order by k", &[]).await.unwrap();
+        assert_eq!(rows, [[Value::Integer(1)], [Value::Integer(2)]]);
+    });
+}
+
+/// A column that compares by bytes is one of texts all the same; MariaDB's JSON is one.
+#[test]
+fn mariadb_has_texts_that_compare_by_bytes() {
+    let Some(server) = mariadb() else { return };
+    run(async {
+        let pool = Pools::default().get("Texts", server.source("", Options::default()));
+        let mut lease = pool.get().await.unwrap();
+        let create = "create table texts (v varchar(9) collate utf8mb4_bin, t text collate utf8mb4_bin, a char(1) character set ascii collate ascii_bin, \
+                      e enum('x') collate utf8mb4_bin, j json, b varbinary(9), l blob)";
+        change(&mut lease, create, &[]).await.unwrap();
+        change(&mut lease, "insert into texts values ('Ü', 'T', 'a', 'x', '{}', 'b', 'l')", &[])
+            .await
+            .unwrap();
+        let rows = all(&mut lease, "select v, t, a, e, j, concat(v, t), b, l from texts", &[]).await.unwrap();
+        let text = |text: &str| Value::Text(text.to_owned());
+        let bytes = |text: &str| Value::Bytes(text.into());
+        let texts = ["Ü", "T", "a", "x", "{}", "ÜT"].map(text);
+        assert_eq!(rows, [[&texts[..], &["b", "l"].map(bytes)].concat()]);
+    });
+}
+
+#[test]
+fn postgresql_has_times_with_a_zone() {
+    let Some(server) = postgres() else { return };
+    run(async {
+        let pool = Pools::default().get("Zones", server.source("", Options::default()));
+        let mut lease = pool.get().await.unwrap();
+        let select = "select timetz '23:11:12+02', timestamptz '1970-01-01 23:11:12+02', timetz '00:30:00-03:30', timestamptz '1970-01-01 00:30:00-03:30'";
+        let rows = all(&mut lease, select, &[]).await.unwrap();
+        let texts: Vec<String> = rows[0].iter().cloned().filter_map(Value::text).collect();
+        for at in [0, 2] {
+            assert!(texts[at + 1].contains(&format!(" {}.", texts[at])), "{texts:?}");
+        }
+        let error = all(&mut lease, "select date '12000-01-01'", &[]).await.unwrap_err();
+        assert!(error.message.contains("no DATE that is known here"), "{error}");
+    });
+}

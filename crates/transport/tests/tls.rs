@@ -51,6 +51,7 @@ impl Files {
             ("client", 2, 2021, 2040),
             ("nobody", 9, 2020, 2040),
             ("old", 9, 2020, 2021),
+            ("shop", 3, 2021, 2040),
         ] {
             let list = CertificateRevocationListParams {
                 this_update: rcgen::date_time_ymd(since, 1, 1),
@@ -478,6 +479,41 @@ fn each_client_sees_the_certificate_of_the_host_that_it_asks_for() {
     };
     let target = Target::https("localhost", server.local_addr().port(), ClientTls::new(&profile).unwrap());
     assert!(block_on(ask(&client, &target, "x")).is_err());
+}
+
+/// The name of a host comes before a `*`, and a key that the client can verify before one that it cannot, in whatever order they are.
+#[test]
+fn of_several_certificates_for_a_host_the_one_that_fits_best_counts() {
+    let files = Files::new("several");
+    files.renew("a.shop.example", 3600);
+    let key = KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, rcgen::RsaKeySize::_2048).unwrap();
+    let asked = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    std::fs::write(files.at("rsa.pem"), asked.signed_by(&key, &files.issuer).unwrap().pem()).unwrap();
+    std::fs::write(files.at("rsa.key"), key.serialize_pem()).unwrap();
+    let file = |name: &str| (files.at(&format!("{name}.pem")), files.at(&format!("{name}.key")));
+    let more = vec![file("shop.example"), file("a.shop.example"), file("rsa")];
+    let (server, _workers) = files.server_of(&ServerTlsOptions { more, ..files.options(ClientVerify::None) });
+    let client = Client::new(ClientLimits::default());
+    let all = "";
+    for (host, revoked, cipher, wanted) in [
+        // The certificates with a `*` and of `[tls]` are revoked.
+        ("a.shop.example", "shop.crl", all, true),
+        ("A.SHOP.example", "shop.crl", all, true),
+        ("b.shop.example", "shop.crl", all, false),
+        ("b.shop.example", "nobody.crl", all, true),
+        ("localhost", "server.crl", all, false),
+        ("localhost", "server.crl", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", true),
+        ("localhost", "nobody.crl", "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", true),
+        ("b.shop.example", "nobody.crl", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", false),
+    ] {
+        let ciphers = if cipher.is_empty() { Vec::new() } else { vec![cipher.to_owned()] };
+        let rules = TlsRules { ciphers, revoked: vec![files.at(revoked)], ..TlsRules::default() };
+        let profile = files.profile(Roots::File(files.at("ca.pem")), false);
+        let profile = ClientTlsOptions { server_name: Some(host.to_owned()), rules, ..profile };
+        let target =
+            Target::https("localhost", server.local_addr().port(), ClientTls::new(&profile).unwrap());
+        assert_eq!(block_on(ask(&client, &target, "x")).is_ok(), wanted, "{host} {revoked} {cipher}");
+    }
 }
 
 #[test]

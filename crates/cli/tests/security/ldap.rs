@@ -6,7 +6,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// A value with its tag and length.
 fn value(tag: u8, content: &[u8]) -> Vec<u8> {
@@ -333,6 +335,49 @@ fn an_answer_without_end_is_broken_off() {
     let basic = format!("Authorization: Basic {}\r\n", STANDARD.encode("alice:secret"));
     assert_eq!(ask(&bus, "GET", "/endless/orders", &basic, "").status, 503, "{}", bus.stderr());
     bus.says("its response is too large", 1);
+}
+
+/// Anybody may try passwords, and each login has a connection of its own: a directory gets no more of them at a time than it can bear, and all are judged.
+#[test]
+fn a_flood_of_logins_takes_no_more_than_some_connections() {
+    const LOGINS: usize = 32;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let most = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&most);
+    std::thread::spawn(move || {
+        let open = Arc::new(AtomicUsize::new(0));
+        for mut stream in listener.incoming().flatten() {
+            seen.fetch_max(open.fetch_add(1, SeqCst) + 1, SeqCst);
+            let (seen, open) = (Arc::clone(&seen), Arc::clone(&open));
+            std::thread::spawn(move || {
+                let _ = stream.read(&mut [0; 4096]);
+                // Nobody is answered before so many are here, and more would have come, too.
+                while seen.load(SeqCst) < LOGINS {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                std::thread::sleep(Duration::from_millis(100));
+                open.fetch_sub(1, SeqCst);
+                let result = value(0x61, &[0x0a, 1, 49, 4, 0, 4, 0]);
+                let _ = stream.write_all(&value(0x30, &[value(2, &[1]), result].concat()));
+                let _ = stream.read(&mut [0; 4096]);
+            });
+        }
+    });
+    let settings =
+        format!("[access.flood.ldap]\naddress = 'ldap://{address}'\nuser = 'uid={{user}},ou=people'\n");
+    let bus = Process::run(&directory("ldap-flood", &api("flood", ""), &settings), &[]);
+    std::thread::scope(|scope| {
+        for number in 0..2 * LOGINS {
+            let bus = &bus;
+            scope.spawn(move || {
+                let basic =
+                    format!("Authorization: Basic {}\r\n", STANDARD.encode(format!("alice:{number}")));
+                assert_eq!(ask(bus, "GET", "/flood/orders", &basic, "").status, 401, "{}", bus.stderr());
+            });
+        }
+    });
+    assert_eq!(most.load(SeqCst), LOGINS);
 }
 
 /// The user store of a WSO2 server is a directory: `RESTBasicAuthHandler` lets its users in, and others may name it as a profile.

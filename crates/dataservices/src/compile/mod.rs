@@ -36,6 +36,12 @@ pub(crate) fn compile(
             query.id.span,
             "neither an operation, a resource nor a result",
         );
+        // Its result is not compiled.
+        let mut found = Vec::new();
+        query.result.iter().for_each(|result| calls(&result.children, &mut found));
+        for call in found.into_iter().filter(|call| service.query(&call.query).is_none()) {
+            compiler.diagnostics.push(no_query(service, call, Diagnostic::warning));
+        }
     }
     let is_replaced = |at: usize| {
         let id = &service.queries[at].id.value;
@@ -148,17 +154,31 @@ pub(crate) fn compile(
     }))
 }
 
-/// The ids of queries that operations and results run.
-fn used(service: &config::DataService) -> HashSet<&str> {
-    fn calls<'a>(outputs: &'a [DataOutput], found: &mut Vec<&'a str>) {
-        for output in outputs {
-            match output {
-                DataOutput::Call(call) => found.push(&call.query.value),
-                DataOutput::Group { children, .. } => calls(children, found),
-                DataOutput::Field(_) => {}
-            }
+/// The calls of other queries in a result.
+fn calls<'a>(outputs: &'a [DataOutput], found: &mut Vec<&'a DataCall>) {
+    for output in outputs {
+        match output {
+            DataOutput::Call(call) => found.push(call),
+            DataOutput::Group { children, .. } => calls(children, found),
+            DataOutput::Field(_) => {}
         }
     }
+}
+
+/// The finding that a call names no query.
+fn no_query(
+    service: &config::DataService,
+    call: &DataCall,
+    finding: fn(&'static str, String) -> Diagnostic,
+) -> Diagnostic {
+    let names = service.queries.iter().map(|query| query.id.value.as_str());
+    finding("unknown-query", format!("there is no query `{}`", call.query))
+        .at(call.query.span, "it would be run here")
+        .did_you_mean(&call.query, names)
+}
+
+/// The ids of queries that operations and results run.
+fn used(service: &config::DataService) -> HashSet<&str> {
     let mut used: HashSet<&str> = HashSet::new();
     let mut open: Vec<&str> =
         service.operations.iter().map(|operation| operation.call.query.value.as_str()).collect();
@@ -168,7 +188,9 @@ fn used(service: &config::DataService) -> HashSet<&str> {
             continue;
         }
         let Some(result) = &query.result else { continue };
-        calls(&result.children, &mut open);
+        let mut found = Vec::new();
+        calls(&result.children, &mut found);
+        open.extend(found.into_iter().map(|call| call.query.value.as_str()));
         // A description in JSON names queries too.
         if let Some(json) = &result.json {
             open.extend(
@@ -228,12 +250,7 @@ fn call(
     let (Some(&query), Some(described)) =
         (numbers.get(&data_call.query.value), service.query(&data_call.query))
     else {
-        let names = service.queries.iter().map(|q| q.id.value.as_str());
-        compiler.diagnostics.push(
-            Diagnostic::error("unknown-query", format!("there is no query `{}`", data_call.query))
-                .at(data_call.query.span, "it would be run here")
-                .did_you_mean(&data_call.query, names),
-        );
+        compiler.diagnostics.push(no_query(service, data_call, Diagnostic::error));
         return None;
     };
     let mut parameters = Vec::new();

@@ -128,7 +128,7 @@ pub fn compile(
             &configuration.root,
         )
         .with_sealed(services.settings.vault_sealed.clone())
-        .with_remote(services.settings.vault_remote.clone()),
+        .with_remote(services.settings.vault_remote.clone(), &services.kept),
         inside: Inside::of(Identity::of(ArtifactKind::Definitions, "")),
         parts: Parts::default(),
         faulty,

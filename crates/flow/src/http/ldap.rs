@@ -2,16 +2,41 @@
 
 use crate::runtime::guard::{Directory, Groups};
 use crate::runtime::services::Services;
+use crate::state::lock;
 use authentication::ldap::{self, Filter, LARGEST, LONGEST_NAME, Response, Search};
 use bytes::{Buf, BytesMut};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Semaphore;
 use transport::Socket;
 
 /// Longest wait for a directory, from connecting to its last answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Most groups of a user that are taken.
 const GROUPS: u16 = 1000;
+/// Logins at a time at one directory; more wait within their deadline. Each has a connection of its own, and anybody may try passwords: without a bound these would take all
+/// connections of the directory, and all descriptors of this process while it is silent.
+const LOGINS: usize = 32;
+
+/// The places for logins at each directory, as long as somebody has one or waits for one. They outlive a plan.
+#[derive(Default)]
+struct Places(Mutex<HashMap<String, Weak<Semaphore>>>);
+
+impl Places {
+    fn at(&self, directory: &Directory) -> Arc<Semaphore> {
+        let mut places = lock(&self.0);
+        let name = directory.to_string();
+        if let Some(of_directory) = places.get(&name).and_then(Weak::upgrade) {
+            return of_directory;
+        }
+        places.retain(|_, of_directory| of_directory.strong_count() > 0);
+        let of_directory = Arc::new(Semaphore::new(LOGINS));
+        places.insert(name, Arc::downgrade(&of_directory));
+        of_directory
+    }
+}
 
 /// Codes of results (RFC 4511, 4.1.9) that say that a name or a password is wrong: noSuchObject, invalidDNSyntax,
 /// inappropriateAuthentication, invalidCredentials, insufficientAccessRights, unwillingToPerform.
@@ -39,7 +64,12 @@ pub(super) async fn groups(
         return Err(Refused::Wrong);
     }
     let unavailable = |why: String| Refused::Unavailable(format!("the directory {directory}: {why}"));
+    let places = services.kept.get::<Places>().at(directory);
+    let mut has_place = false;
     let conversation = tokio::time::timeout(PATIENCE, async {
+        // Never closed, so that there always is one in the end.
+        let _place = places.acquire().await;
+        has_place = true;
         let socket = connect(directory, services).await.map_err(unavailable)?;
         let mut talk = Talk { socket, received: BytesMut::new(), taken: 0, number: 0 };
         let groups = talk.ask(directory, user, password).await;
@@ -49,7 +79,12 @@ pub(super) async fn groups(
             wrong => wrong,
         })
     });
-    conversation.await.unwrap_or_else(|_| Err(unavailable("it did not answer in time".to_owned())))
+    let ended = conversation.await;
+    let late = match has_place {
+        true => "it did not answer in time".to_owned(),
+        false => format!("{LOGINS} logins at a time were not over in time"),
+    };
+    ended.unwrap_or_else(|_| Err(unavailable(late)))
 }
 
 async fn connect(directory: &Directory, services: &Services) -> Result<Socket, String> {

@@ -12,7 +12,7 @@ pub(crate) use lookups::{Lookup, lookups};
 pub use remote::Remote;
 pub use sealed::{LARGEST, Sealed};
 
-use crate::state::lock;
+use crate::state::{SharedState, lock};
 use std::collections::HashMap;
 use std::fmt;
 use std::io::Read;
@@ -94,10 +94,10 @@ impl Vault {
         Vault { sealed, ..self }
     }
 
-    /// With another server that has secrets.
+    /// With another server that has secrets. `shared` has what it said to plans before this one.
     #[must_use]
-    pub fn with_remote(self, remote: Option<Arc<dyn Remote>>) -> Vault {
-        Vault { remote: remote.map(remote::Cache::new), ..self }
+    pub fn with_remote(self, remote: Option<Arc<dyn Remote>>, shared: &SharedState) -> Vault {
+        Vault { remote: remote.map(|remote| remote::Cache::new(remote, shared)), ..self }
     }
 
     /// A secret of the other server, by the arguments of a lookup: path and field, or namespace, path and field. `waits`: it may be asked

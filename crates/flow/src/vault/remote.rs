@@ -2,9 +2,9 @@
 //! the flows when it has been used for long enough.
 
 use super::{MAX_KEPT, NoSecret, Secret};
-use crate::state::lock;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use crate::state::{SharedState, lock};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 /// Why secrets of another server cannot be had where none is set, and what to do instead.
@@ -24,15 +24,26 @@ pub trait Remote: Send + Sync + std::fmt::Debug {
 
     /// How long what it said is used before it is asked again.
     fn kept(&self) -> Duration;
+
+    /// A digest of its address and of who asks: what one said, another with the same one may say.
+    fn identity(&self) -> u64;
 }
 
 /// Namespace, path, field.
 type Question = (Option<String>, String, String);
 
-/// What a server said.
+type Secrets = Mutex<HashMap<Question, CachedSecret>>;
+
+/// What servers said, by their identity, for as long as a plan has one of them: a reload while a server does not answer loses no secret.
+#[derive(Default)]
+struct OfServers(Mutex<HashMap<u64, Weak<Secrets>>>);
+
+/// What a server said, as a plan sees it.
 pub(super) struct Cache {
     remote: Arc<dyn Remote>,
-    secrets: Arc<Mutex<HashMap<Question, CachedSecret>>>,
+    secrets: Arc<Secrets>,
+    /// What was asked for when the configuration was loaded: each once, whatever was said before.
+    asked: Mutex<HashSet<Question>>,
 }
 
 #[derive(Default)]
@@ -44,8 +55,14 @@ struct CachedSecret {
 }
 
 impl Cache {
-    pub fn new(remote: Arc<dyn Remote>) -> Cache {
-        Cache { remote, secrets: Arc::default() }
+    pub fn new(remote: Arc<dyn Remote>, shared: &SharedState) -> Cache {
+        let of_servers = shared.get::<OfServers>();
+        let mut of_servers = lock(&of_servers.0);
+        of_servers.retain(|_, secrets| secrets.strong_count() > 0);
+        let before = of_servers.get(&remote.identity()).and_then(Weak::upgrade);
+        let secrets = before.unwrap_or_default();
+        of_servers.insert(remote.identity(), Arc::downgrade(&secrets));
+        Cache { remote, secrets, asked: Mutex::default() }
     }
 
     pub fn secret<T: AsRef<str>>(&self, arguments: &[T], waits: bool) -> Result<String, NoSecret> {
@@ -64,8 +81,10 @@ impl Cache {
             return Err(unless("too many secrets are asked for"));
         }
         let entry = secrets.entry(question.clone()).or_default();
-        if let Some((secret, since)) = &entry.secret
-            && since.elapsed() < STALE
+        let is_due = waits && lock(&self.asked).insert(question.clone());
+        let before = entry.secret.as_ref().filter(|(_, since)| since.elapsed() < STALE);
+        if let Some((secret, since)) = before
+            && !is_due
         {
             let secret = String::clone(secret);
             let failed = entry.failed.as_ref().is_some_and(|(_, since)| since.elapsed() < kept);
@@ -83,10 +102,15 @@ impl Cache {
             return Err(unless(why));
         }
         if waits {
+            let before = before.map(|(secret, _)| String::clone(secret));
             drop(secrets);
             let read = self.remote.read(question.0.as_deref(), &question.1, &question.2);
             note(&self.secrets, &question, &read);
-            return read.map_err(|why| unless(&why));
+            return read.or_else(|why| {
+                let before = before.ok_or_else(|| unless(&why))?;
+                tracing::warn!(path = question.1, field = question.2, "a secret cannot be read again: {why}");
+                Ok(before)
+            });
         }
         let is_asked = std::mem::replace(&mut entry.is_asked, true);
         drop(secrets);
@@ -156,18 +180,20 @@ fn question<T: AsRef<str>>(arguments: &[T]) -> Result<Question, NoSecret> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     #[derive(Debug, Default)]
     struct Server {
         requests: AtomicUsize,
         kept: Duration,
+        is_down: AtomicBool,
     }
 
     impl Remote for Server {
         fn read(&self, namespace: Option<&str>, path: &str, field: &str) -> Result<String, String> {
             let number = self.requests.fetch_add(1, Ordering::SeqCst);
             match path {
+                _ if self.is_down.load(Ordering::SeqCst) => Err("it is sealed".to_owned()),
                 "none" => Err("there is none".to_owned()),
                 _ => Ok(format!("{} {path} {field} {number}", namespace.unwrap_or("-"))),
             }
@@ -176,12 +202,40 @@ mod tests {
         fn kept(&self) -> Duration {
             self.kept
         }
+
+        fn identity(&self) -> u64 {
+            self.kept.as_secs()
+        }
+    }
+
+    /// Each plan has a cache of its own.
+    #[test]
+    fn a_reload_keeps_what_a_server_said_that_does_not_answer_any_more() {
+        let server = Arc::new(Server { kept: Duration::from_secs(3600), ..Server::default() });
+        let shared = SharedState::default();
+        let load = || Cache::new(server.clone(), &shared);
+        let first = load();
+        for _ in 0..2 {
+            assert_eq!(first.secret(&["a", "b"], true).unwrap(), "- a b 0");
+        }
+        // A secret may have another value since.
+        let second = load();
+        assert_eq!(second.secret(&["a", "b"], true).unwrap(), "- a b 1");
+        drop(first);
+        server.is_down.store(true, Ordering::SeqCst);
+        let third = load();
+        assert_eq!(third.secret(&["a", "b"], true).unwrap(), "- a b 1");
+        assert_eq!(third.secret(&["a", "b"], false).unwrap(), "- a b 1");
+        assert!(third.secret(&["c", "d"], true).is_err());
+        // Of another server, or of another user, is nothing known.
+        let other = Arc::new(Server { is_down: AtomicBool::new(true), ..Server::default() });
+        assert!(Cache::new(other, &shared).secret(&["a", "b"], true).is_err());
     }
 
     #[test]
     fn names_without_a_secret_leave_room_for_others() {
         let server = Arc::new(Server { kept: Duration::from_secs(3600), ..Server::default() });
-        let cache = Cache::new(server);
+        let cache = Cache::new(server, &SharedState::default());
         assert!(cache.secret(&["secret/a", "b"], true).is_ok());
         for number in 0..2 * MAX_KEPT {
             assert!(cache.secret(&["none", &number.to_string()], true).is_err());
@@ -194,7 +248,7 @@ mod tests {
     #[test]
     fn flows_do_not_wait() {
         let server = Arc::new(Server { kept: Duration::from_secs(3600), ..Server::default() });
-        let cache = Cache::new(server.clone());
+        let cache = Cache::new(server.clone(), &SharedState::default());
         assert_eq!(cache.secret(&["secret/a", "b"], true).unwrap(), "- secret/a b 0");
         assert_eq!(cache.secret(&["/secret/a/", "b"], false).unwrap(), "- secret/a b 0");
         assert_eq!(cache.secret(&["n", "secret/a", "b"], true).unwrap(), "n secret/a b 1");
@@ -234,7 +288,7 @@ mod tests {
     #[test]
     fn what_was_used_for_long_is_asked_for_beside() {
         let server = Arc::new(Server::default());
-        let cache = Cache::new(server.clone());
+        let cache = Cache::new(server.clone(), &SharedState::default());
         assert_eq!(cache.secret(&["a", "b"], true).unwrap(), "- a b 0");
         let until = Instant::now() + Duration::from_secs(20);
         while cache.secret(&["a", "b"], false).unwrap() == "- a b 0" {

@@ -11,13 +11,15 @@ use crate::error::{Error, Reason};
 use crate::parameter::Parameter;
 use crate::source::Source;
 use crate::statement::Statement;
+use crate::time_slice::TimeSlice;
 use crate::url::Dialect;
 use crate::value::{Columns, Row, Value};
 use files::places::on_thread_surely;
 use sqlx::Column;
 use std::future::{Future, poll_fn};
+use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -67,11 +69,21 @@ struct Handing<'a> {
     longest: usize,
     wanted: bool,
     problem: Option<Error>,
+    /// Of unwanted rows; whoever receives rows has one of its own.
+    slice: TimeSlice,
 }
 
 impl<'a> Handing<'a> {
     fn new(rows: Rows<'a>, last: &'a mut Arc<Columns>, longest: usize) -> Handing<'a> {
-        Handing { rows, last, columns: None, longest, wanted: true, problem: None }
+        Handing {
+            rows,
+            last,
+            columns: None,
+            longest,
+            wanted: true,
+            problem: None,
+            slice: TimeSlice::default(),
+        }
     }
 
     /// `length`: length of a value in bytes.
@@ -82,7 +94,7 @@ impl<'a> Handing<'a> {
         values: impl FnOnce(&R) -> Result<Vec<Value>, Error> + Send + 'static,
     ) {
         let names = row.columns().iter().map(|column| column.name());
-        let Some(columns) = self.columns(row.len(), names) else { return };
+        let Some(columns) = self.columns(row.len(), names) else { return self.unwanted().await };
         let mut size = 0;
         let mut too_long = None;
         for at in 0..row.len() {
@@ -124,6 +136,12 @@ impl<'a> Handing<'a> {
         Some(Arc::clone(columns))
     }
 
+    /// Passes over an unwanted row. There may be millions, and a driver reads on as long as the socket has something, whatever the budget of the task is:
+    /// without it neither other tasks of the worker nor the deadline of the statement would have their turn.
+    async fn unwanted(&mut self) {
+        self.slice.pass().await;
+    }
+
     /// Passes a row to the receiver when that has room.
     async fn hand(&mut self, columns: Arc<Columns>, values: Result<Vec<Value>, Error>) {
         poll_fn(|cx| self.rows.poll_room(cx)).await;
@@ -161,16 +179,8 @@ pub(crate) enum Connection {
 impl Connection {
     /// Opens a connection and sets it up: time zone, isolation, `initSQL`.
     pub async fn open(source: &Source) -> Result<Connection, Error> {
-        let mut opening = pin!(Connection::set_up(source));
         // Drivers look up names on a thread of the runtime, which panics where the system has none.
-        poll_fn(|cx| {
-            let polled = catch_unwind(AssertUnwindSafe(|| opening.as_mut().poll(cx)));
-            polled.unwrap_or_else(|panic| {
-                let text = panic.downcast_ref::<String>().map_or("no connection can be made", String::as_str);
-                Poll::Ready(Err(Error::new(Reason::Unavailable, format!("the driver panicked: {text}"))))
-            })
-        })
-        .await
+        guarded(pin!(Connection::set_up(source)), Reason::Unavailable).await
     }
 
     async fn set_up(source: &Source) -> Result<Connection, Error> {
@@ -195,22 +205,30 @@ impl Connection {
         parameters: &[Parameter],
         rows: Rows<'_>,
     ) -> Result<Outcome, Error> {
+        let lost = Reason::Interrupted;
         match self {
             // Each is as large as it has to be: a future is copied where it begins.
-            Connection::Postgres(session) => Box::pin(session.run(statement, parameters, rows)).await,
-            Connection::MySql(session) => Box::pin(session.run(statement, parameters, rows)).await,
+            Connection::Postgres(session) => {
+                guarded(Box::pin(session.run(statement, parameters, rows)), lost).await
+            }
+            Connection::MySql(session) => {
+                guarded(Box::pin(session.run(statement, parameters, rows)), lost).await
+            }
             Connection::Sqlite(session) => Box::pin(session.run(statement, parameters, rows)).await,
-            Connection::SqlServer(session) => Box::pin(session.run(statement, parameters, rows)).await,
+            Connection::SqlServer(session) => {
+                guarded(Box::pin(session.run(statement, parameters, rows)), lost).await
+            }
         }
     }
 
     /// Runs statements of the configuration or of this crate, without parameters and rows.
     pub async fn execute(&mut self, text: &str) -> Result<(), Error> {
+        let lost = Reason::Interrupted;
         match self {
-            Connection::Postgres(session) => Box::pin(session.execute(text)).await,
-            Connection::MySql(session) => Box::pin(session.execute(text)).await,
+            Connection::Postgres(session) => guarded(Box::pin(session.execute(text)), lost).await,
+            Connection::MySql(session) => guarded(Box::pin(session.execute(text)), lost).await,
             Connection::Sqlite(session) => Box::pin(session.execute(text)).await,
-            Connection::SqlServer(session) => Box::pin(session.execute(text)).await,
+            Connection::SqlServer(session) => guarded(Box::pin(session.execute(text)), lost).await,
         }
     }
 
@@ -231,13 +249,31 @@ impl Connection {
 
     /// Whether the connection works.
     pub async fn ping(&mut self) -> Result<(), Error> {
+        let lost = Reason::Interrupted;
         match self {
-            Connection::Postgres(session) => Box::pin(session.ping()).await,
-            Connection::MySql(session) => Box::pin(session.ping()).await,
+            Connection::Postgres(session) => guarded(Box::pin(session.ping()), lost).await,
+            Connection::MySql(session) => guarded(Box::pin(session.ping()), lost).await,
             Connection::Sqlite(_) => Ok(()),
-            Connection::SqlServer(session) => Box::pin(session.ping()).await,
+            Connection::SqlServer(session) => guarded(Box::pin(session.ping()), lost).await,
         }
     }
+}
+
+/// Polls a driver to its end. Drivers panic where a server breaks its protocol (a message that is shorter than it says, a row with fewer values than columns): that is
+/// an error of this connection, which is closed for it, not the end of the flow or of a response that is being sent.
+async fn guarded<T>(
+    mut driver: Pin<impl DerefMut<Target: Future<Output = Result<T, Error>>>>,
+    reason: Reason,
+) -> Result<T, Error> {
+    poll_fn(|cx| {
+        catch_unwind(AssertUnwindSafe(|| driver.as_mut().poll(cx))).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+            let text = text.unwrap_or("it does not say why");
+            Poll::Ready(Err(Error::new(reason, format!("the driver panicked: {text}"))))
+        })
+    })
+    .await
 }
 
 /// The system's trust anchors, for servers whose certificates are checked without a given file.
@@ -294,5 +330,53 @@ fn failed(error: sqlx::Error) -> Error {
         Sqlx::Encode(error) => Error::new(Reason::Value, error.to_string()),
         Sqlx::Configuration(error) => Error::new(Reason::Unavailable, error.to_string()),
         other => Error::new(Reason::Interrupted, other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    use std::time::{Duration, Instant};
+
+    /// Who wants the first row of millions leaves the worker to others now and then.
+    #[test]
+    fn others_run_while_unwanted_rows_are_received() {
+        let turns = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&turns);
+        let other = async move {
+            loop {
+                counted.fetch_add(1, Relaxed);
+                tokio::task::yield_now().await;
+            }
+        };
+        let received = async {
+            let mut last_columns = Arc::default();
+            let mut first = |_: Row| Ok(false);
+            let mut handing = Handing::new(&mut first, &mut last_columns, 1);
+            let columns = handing.columns(1, ["a"].into_iter()).unwrap();
+            handing.hand(columns, Ok(vec![Value::Null])).await;
+            // Rows since the other task ran, and the most of these.
+            let (mut alone, mut longest, mut last) = (0, 0, 0);
+            for _ in 0..70 {
+                assert!(handing.columns(1, ["a"].into_iter()).is_none());
+                handing.unwanted().await;
+                let now = turns.load(Relaxed);
+                alone = if now == last { alone + 1 } else { 1 };
+                (last, longest) = (now, longest.max(alone));
+                let began = Instant::now();
+                while began.elapsed() < Duration::from_micros(200) {}
+            }
+            longest
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let longest = runtime.block_on(async {
+            let other = tokio::spawn(other);
+            let longest = received.await;
+            other.abort();
+            longest
+        });
+        // A slice is a millisecond: five such rows, and one more where it ends in the middle of one.
+        assert!(longest <= 6, "{longest} rows in a row");
     }
 }

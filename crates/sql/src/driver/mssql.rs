@@ -115,7 +115,10 @@ impl Session {
                 }
                 QueryItem::Row(row) => {
                     let names = row.columns().iter().map(tiberius::Column::name);
-                    let Some(columns) = handing.columns(row.len(), names) else { continue };
+                    let Some(columns) = handing.columns(row.len(), names) else {
+                        handing.unwanted().await;
+                        continue;
+                    };
                     let values = values(&row, self.longest);
                     handing.hand(columns, values).await;
                 }

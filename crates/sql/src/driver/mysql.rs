@@ -197,7 +197,10 @@ fn values(row: &sqlx::mysql::MySqlRow, truths: bool) -> Result<Vec<Value>, Error
             }
             let column_type = raw.type_info().into_owned();
             let bytes: Option<&[u8]> = Decode::<MySql>::decode(raw).ok();
-            bytes.and_then(|bytes| value(column_type.name(), bytes, truths)).ok_or_else(|| {
+            // Texts of a collation like utf8mb4_bin have the flag of binary values, too: which of both they are is said by the character set.
+            let is_text = <str as Type<MySql>>::compatible(&column_type);
+            let name = if is_text { "VARCHAR" } else { column_type.name() };
+            bytes.and_then(|bytes| value(name, bytes, truths)).ok_or_else(|| {
                 let name = row.column(at).name();
                 Error::new(
                     Reason::Value,

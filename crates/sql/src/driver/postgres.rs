@@ -308,8 +308,13 @@ fn value(raw: &PgValueRef<'_>) -> Result<Value, String> {
     }
     let bytes = raw.as_bytes().map_err(|error| error.to_string())?;
     let pg_type = raw.type_info();
-    read(&pg_type, bytes)
-        .ok_or_else(|| format!("its type {} is not known here; cast it to text", pg_type.name()))
+    read(&pg_type, bytes).ok_or_else(|| match pg_type.oid().map_or(0, |oid| oid.0) {
+        // Years beyond 9999.
+        1082 | 1083 | 1114 | 1184 | 1266 => {
+            format!("its value is no {} that is known here; cast it to text", pg_type.name())
+        }
+        _ => format!("its type {} is not known here; cast it to text", pg_type.name()),
+    })
 }
 
 /// The value of bytes in the binary format of their type.
@@ -341,7 +346,21 @@ fn read(pg_type: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
                 EPOCH.checked_add(SignedDuration::from_hours(i64::from(days) * 24)).ok()?.to_string(),
             ),
         },
-        1083 | 1266 => {
+        1266 => {
+            // Behind the time its zone, in seconds west of Greenwich.
+            let micros = i64::from_be_bytes(bytes.get(..8)?.try_into().ok()?);
+            let west = i32::from_be_bytes(bytes.get(8..12)?.try_into().ok()?);
+            let there = Date::constant(1970, 1, 1).to_datetime(Time::midnight());
+            let there = there.checked_add(SignedDuration::from_micros(micros)).ok()?;
+            let at = there
+                .checked_add(SignedDuration::from_secs(west.into()))
+                .ok()?
+                .to_zoned(TimeZone::UTC)
+                .ok()?;
+            let time = at.with_time_zone(TimeZone::system()).time();
+            Value::Time(format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()))
+        }
+        1083 => {
             let micros = i64::from_be_bytes(bytes.get(..8)?.try_into().ok()?);
             let time = Time::midnight().checked_add(SignedDuration::from_micros(micros)).ok()?;
             Value::Time(format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()))

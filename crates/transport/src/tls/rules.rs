@@ -177,21 +177,33 @@ fn version_of(name: &str) -> Option<&'static SupportedProtocolVersion> {
     }
 }
 
-/// Certificates by the name that a client asks for: the first that is for it, else the first of all.
+/// Certificates by the name that a client asks for: of those that are for it the one that fits best, else the first of all.
 #[derive(Debug)]
 pub(super) struct ByName(pub(super) Vec<Arc<CertifiedKey>>);
 
+/// How well a certificate fits a client; the least is the best. One that the client cannot verify (of another kind of key) ends the handshake, one with a `*` is meant for
+/// names that have none of their own.
+type Misfit = (bool, bool);
+
 impl rustls::server::ResolvesServerCert for ByName {
     fn resolve(&self, hello: rustls::server::ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let asked_name: Option<ServerName<'static>> =
-            hello.server_name().and_then(|name| name.to_owned().try_into().ok());
-        let is_for = |key: &&Arc<CertifiedKey>, name: &ServerName<'_>| {
-            let certificate =
-                key.cert.first().and_then(|der| rustls::server::ParsedCertificate::try_from(der).ok());
-            certificate
-                .is_some_and(|certificate| rustls::client::verify_server_name(&certificate, name).is_ok())
+        let name = hello.server_name();
+        let misfit = |key: &CertifiedKey, name: &str| -> Option<Misfit> {
+            let certificate = rustls::server::ParsedCertificate::try_from(key.cert.first()?).ok()?;
+            let is_for = |name: &str| {
+                let name = ServerName::try_from(name);
+                name.is_ok_and(|name| rustls::client::verify_server_name(&certificate, &name).is_ok())
+            };
+            // Only a `*` is for a name that nobody has written.
+            let by_star =
+                || name.split_once('.').is_some_and(|(label, rest)| is_for(&format!("{label}-0.{rest}")));
+            let is_signed = key.key.choose_scheme(hello.signature_schemes()).is_some();
+            is_for(name).then(|| (!is_signed, by_star()))
         };
-        let found = asked_name.and_then(|name| self.0.iter().find(|key| is_for(key, &name)));
-        found.or_else(|| self.0.first()).cloned()
+        let fitting = name.and_then(|name| {
+            let fitting = self.0.iter().filter_map(|key| Some((misfit(key, name)?, key)));
+            fitting.min_by_key(|(misfit, _)| *misfit).map(|(_, key)| key)
+        });
+        fitting.or_else(|| self.0.first()).cloned()
     }
 }
