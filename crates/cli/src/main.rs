@@ -70,6 +70,7 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
+    memory::spare_addresses();
     // Where the system refuses, the limit stays, and connections are fewer.
     let _ = transport::raise_descriptor_limit();
     match Cli::parse().verb {

@@ -1,6 +1,15 @@
 //! How much memory the process may have.
 
+use rustix::process::{Resource, getrlimit};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
+
+/// Below this address space, in bytes, what the allocators reserve of it is missed.
+const RESERVED: usize = 2 << 30;
+
+/// What the environment says so that the allocators reserve none: the C library's 64 MiB for each thread, ours 1 GiB.
+const SPARING: [(&str, &str); 2] = [("MALLOC_ARENA_MAX", "1"), ("MIMALLOC_ARENA_RESERVE", "0")];
 
 /// Where nothing can be found out.
 const UNKNOWN: usize = 1 << 30;
@@ -23,20 +32,39 @@ pub fn resident() -> Option<usize> {
     [machine, group].into_iter().flatten().min()
 }
 
-/// Its address space (`ulimit -v`), in bytes.
+/// Its address space (`ulimit -v`), in bytes; `None`: it has no limit.
 pub fn addresses() -> Option<usize> {
-    std::fs::read_to_string("/proc/self/limits").ok().and_then(|text| of_address_space(&text))
+    getrlimit(Resource::As).current.and_then(|bytes| usize::try_from(bytes).ok())
+}
+
+/// Starts the program again, as the same process, with allocators that reserve no address space, where that is limited: they read the
+/// environment before `main`. Where that fails, [`remark`] says what to do.
+pub fn spare_addresses() {
+    if is_sparing() || addresses().is_none_or(|bytes| bytes >= RESERVED) {
+        return;
+    }
+    let Ok(program) = std::env::current_exe() else { return };
+    let mut arguments = std::env::args_os();
+    let mut again = Command::new(program);
+    if let Some(name) = arguments.next() {
+        again.arg0(name);
+    }
+    // It returns only with an error.
+    let _ = again.args(arguments).envs(SPARING).exec();
+}
+
+fn is_sparing() -> bool {
+    std::env::var_os(SPARING[1].0).is_some()
 }
 
 /// What is to be known of an address space that is too small for what it is asked: below 256 MiB, or below what allocators reserve
 /// unless they are told not to.
 pub fn remark() -> Option<String> {
-    narrow(addresses()?, std::env::var_os("MIMALLOC_ARENA_RESERVE").is_some())
+    narrow(addresses()?, is_sparing())
 }
 
 fn narrow(addresses: usize, is_sparing: bool) -> Option<String> {
     const LEAST: usize = 256 << 20;
-    const RESERVED: usize = 2 << 30;
     let shown = format!("the address space is limited to {} MiB (`ulimit -v`)", addresses >> 20);
     match (addresses < LEAST, is_sparing || addresses >= RESERVED) {
         (true, _) => Some(format!(
@@ -55,12 +83,6 @@ fn narrow(addresses: usize, is_sparing: bool) -> Option<String> {
 fn of_machine(text: &str) -> Option<usize> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
-}
-
-/// The soft limit of the address space in `/proc/self/limits`; `None`: there is none.
-fn of_address_space(text: &str) -> Option<usize> {
-    let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;
-    line.split_whitespace().next()?.parse().ok()
 }
 
 /// The smallest bound of the group that `/proc/self/cgroup` names and those above it.
@@ -84,10 +106,6 @@ mod tests {
         for text in ["", "MemTotal: many", "MemTotal: 99999999999999999999 kB"] {
             assert_eq!(of_machine(text), None);
         }
-        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
-                      Max address space         2097152000           unlimited            bytes     \n";
-        assert_eq!(of_address_space(limits), Some(2_097_152_000));
-        assert_eq!(of_address_space(&limits.replace("2097152000", "unlimited")), None);
         for (addresses, is_sparing, says) in [
             (200 << 20, true, "200 MiB (`ulimit -v`): the process ends"),
             (200 << 20, false, "the process ends"),

@@ -25,9 +25,7 @@ fn an_address_space_that_is_bounded() {
          <resource methods='POST' uri-template='/length'><inSequence><payloadFactory media-type='json'><format>{\"n\":$1}</format>\
          <args><arg expression='string-length(//*)'/></args></payloadFactory><respond/></inSequence></resource></api>",
     );
-    // Allocators that reserve no address space (docs/settings.md).
-    let sparing = [("MALLOC_ARENA_MAX", "1"), ("MIMALLOC_ARENA_RESERVE", "0")];
-    let mut bus = Process::limited("-v 800000", &sparing, &path);
+    let mut bus = Process::limited("-v 800000", &path);
     let body = format!("<a>{}</a>", "x".repeat(20 << 20));
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..48)
@@ -46,7 +44,7 @@ fn an_address_space_that_is_bounded() {
         .unwrap_or_else(|error| panic!("{error}: {statuses:?}\n{}", bus.stderr()));
     assert!(status == 200 || status == 503, "{status}");
     // Where it would end instead, it says so before.
-    let narrow = Process::limited("-v 255000", &sparing, &path);
+    let narrow = Process::limited("-v 255000", &path);
     narrow.says("the address space is limited to 249 MiB (`ulimit -v`): the process ends", 1);
     assert!(statuses.contains(&503) && statuses.iter().any(|status| *status < 300), "{statuses:?}");
     bus.signal("TERM");
@@ -77,7 +75,7 @@ fn files_that_may_not_be_large() {
     let large = "x".repeat(200_000);
     std::fs::write(root.join("large"), &large).unwrap();
     // In blocks of 512 bytes.
-    let mut bus = Process::limited("-f 200", &[], &path);
+    let mut bus = Process::limited("-f 200", &path);
     let put = |body: &str| ask(bus.http(), "POST", "/a", format!("<a>{body}</a>").as_bytes()).unwrap().0;
     assert_eq!(put(&large), 500, "{}", bus.stderr());
     assert!(!root.join("written").exists());

@@ -54,6 +54,66 @@ fn absent_values_are_not_wrong_ones() {
     assert!(shown.contains("0 errors, 4 warnings"), "{shown}");
 }
 
+/// Each misspelt word has its nearest one beside it.
+#[test]
+fn misspelt_words() {
+    let steps = [
+        ("<enrich><source type='body'/><target action='replce' xpath='//a'/></enrich>", "replace"),
+        ("<enrich><source type='bdy'/><target type='property' property='p'/></enrich>", "body"),
+        ("<enrich><source type='body'/><target type='proprety' property='p'/></enrich>", "property"),
+        ("<scatter-gather target='bdy' result-content-type='JSON'/>", "body"),
+        ("<scatter-gather target='body' result-content-type='JSN'/>", "JSON"),
+        (
+            "<foreach collection='${payload}' update-original='false' target-variable='v' result-content-type='JSN'><sequence/></foreach>",
+            "JSON",
+        ),
+        ("<datamapper config='c' inputSchema='i' outputSchema='o' inputType='JSN'/>", "JSON"),
+        (
+            "<jsontransform><property name='synapse.commons.json.output.autoPrimitve' value='true'/></jsontransform>",
+            "synapse.commons.json.output.autoPrimitive",
+        ),
+        ("<property name='p' expression=\"get-proprty('q')\"/>", "get-property"),
+        ("<property name='p' expression='url-encod(//a)'/>", "url-encode"),
+    ];
+    let sequences = steps
+        .iter()
+        .enumerate()
+        .map(|(number, (step, meant))| (format!("<sequence name='S{number}'>{step}</sequence>"), *meant));
+    let artifacts = [
+        (
+            "<messageStore name='M' class='org.apache.synapse.message.store.impl.memory.InMemoryStor'/>",
+            "InMemoryStore",
+        ),
+        (
+            "<messageStore name='M'/><messageProcessor name='P' class='org.apache.synapse.message.processor.impl.sampler.SamplingProcesor' messageStore='M'/>",
+            "SamplingProcessor",
+        ),
+        (
+            "<task name='T' class='org.apache.synapse.startup.tasks.MesageInjector'><trigger once='true'/></task>",
+            "MessageInjector",
+        ),
+    ];
+    let artifacts = artifacts.iter().map(|(artifact, meant)| ((*artifact).to_owned(), *meant));
+    for (number, (text, meant)) in sequences.chain(artifacts).enumerate() {
+        let path = configuration(&format!("check-misspelt-{number}"), &text);
+        let shown = String::from_utf8_lossy(&check(&path, &[]).stdout).into_owned();
+        let suggested = shown.split("did you mean `").skip(1).filter_map(|rest| rest.split('`').next());
+        assert!(suggested.into_iter().any(|name| name.ends_with(meant)), "{text}\n{shown}");
+    }
+}
+
+/// Where the items are replaced, nothing is collected.
+#[test]
+fn how_foreach_collects_has_no_effect_where_it_does_not() {
+    let path = configuration(
+        "check-foreach",
+        "<sequence name='S'><foreach collection='${payload}' target-variable='v' result-content-type='JSON'><sequence/></foreach></sequence>",
+    );
+    let shown = String::from_utf8_lossy(&check(&path, &[]).stdout).into_owned();
+    assert_eq!(shown.matches("warning[no-effect]").count(), 2, "{shown}");
+    assert!(shown.contains("update-original=\"false\" collects the results"), "{shown}");
+}
+
 #[test]
 fn the_exit_code_says_whether_there_are_errors() {
     let good = configuration("check-good", "<sequence name='main'><drop/></sequence>");

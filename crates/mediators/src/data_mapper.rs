@@ -171,8 +171,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         Some(attribute) => match Kinds::of(&attribute.value) {
             Some(kind) => Some(Some(kind)),
             None => {
-                let message = format!("`{}` is not a type of the data mapper", attribute.value);
-                compiler.error("bad-value", message, attribute.value_span, "expected XML, JSON or CSV");
+                compiler.none_of(attribute, "a type of the data mapper", &["XML", "JSON", "CSV"]);
                 None
             }
         },

@@ -153,21 +153,18 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         compiler.error("missing-element", "`enrich` needs `source` and `target`", place, "both of them");
         return None;
     };
-    let action = match to.attr("action").unwrap_or("replace") {
-        "replace" => Action::Replace,
-        "child" => Action::Child,
-        "sibling" => Action::Sibling,
-        "remove" => Action::Remove,
-        other => {
-            let message = format!("`{other}` is not an action");
-            compiler.error(
-                "bad-value",
-                message,
-                to.start_tag(),
-                "expected replace, child, sibling or remove",
-            );
-            return None;
-        }
+    let action = match to.attribute("action") {
+        None => Action::Replace,
+        Some(action) => match &*action.value {
+            "replace" => Action::Replace,
+            "child" => Action::Child,
+            "sibling" => Action::Sibling,
+            "remove" => Action::Remove,
+            _ => {
+                compiler.none_of(action, "an action", &["replace", "child", "sibling", "remove"]);
+                return None;
+            }
+        },
     };
     let (kind, onto) = (from.attr("type").unwrap_or("custom"), to.attr("type").unwrap_or("custom"));
     let wrong = match (kind, onto, action) {
@@ -254,10 +251,9 @@ fn source(kind: &str, action: Action, from: &Element, compiler: &mut Compiler<'_
                 _ => Source::Text { pieces, markup },
             }
         }
-        other => {
-            let message = format!("`{other}` is not a kind of source");
-            let expected = "expected custom, envelope, body, property or inline";
-            compiler.error("bad-value", message, from.start_tag(), expected);
+        _ => {
+            let words = ["custom", "envelope", "body", "property", "inline"];
+            compiler.none_of(from.attribute("type")?, "a kind of source", &words);
             return None;
         }
     })
@@ -292,10 +288,9 @@ fn target(onto: &str, action: Action, to: &Element, compiler: &mut Compiler<'_>)
         "property" => {
             Target::Property(Scope::Default, Arc::from(&*required(to, "property", compiler)?.value))
         }
-        other => {
-            let message = format!("`{other}` is not a kind of target");
-            let expected = "expected custom, envelope, body, property or key";
-            compiler.error("bad-value", message, to.start_tag(), expected);
+        _ => {
+            let words = ["custom", "envelope", "body", "property", "key"];
+            compiler.none_of(to.attribute("type")?, "a kind of target", &words);
             return None;
         }
     })

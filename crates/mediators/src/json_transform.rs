@@ -4,6 +4,7 @@ use crate::entry_cache::{EntryCache, warn_missing};
 use crate::resources::Resources;
 use crate::validate::Entries;
 use config::Element;
+use diagnostics::Diagnostic;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, KeyValue,
     Mediator, Need, Page, Values,
@@ -113,12 +114,13 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         let switches: &mut Mapping = mapping.get_or_insert_with(|| (*compiler.services.limits.json).clone());
         match switch(switches, name.value.trim(), value.value.trim()) {
             Ok(true) => {}
-            Ok(false) => compiler.warning(
-                "unknown-property",
-                format!("`{}` is not a switch of the JSON mapping", name.value),
-                name.value_span,
-                "this has no effect",
-            ),
+            Ok(false) => {
+                let message = format!("`{}` is not a switch of the JSON mapping", name.value);
+                let found = Diagnostic::warning("unknown-property", message)
+                    .at(name.value_span, "this has no effect")
+                    .did_you_mean(name.value.trim(), SWITCHES);
+                compiler.diagnostics.push(found);
+            }
             Err(why) => {
                 compiler.error("bad-value", why, value.value_span, "as a Java regular expression");
                 return None;
@@ -176,6 +178,21 @@ fn load(name: &str, bytes: &[u8], compiler: &Compiler<'_>) -> Result<(Schema, Op
     let find = |key: &str| compiler.entry(key).map(|entry| entry.bytes);
     Schema::load(name, bytes, &Entries { resources: &Resources::default(), entry: &find })
 }
+
+/// The names of [`switch`], as users write them.
+const SWITCHES: [&str; 11] = [
+    "synapse.commons.json.preserve.namespace",
+    "synapse.commons.json.buildValidNCNames",
+    "synapse.commons.json.output.autoPrimitive",
+    "synapse.commons.json.output.namespaceSepChar",
+    "synapse.commons.json.output.enableNSDeclarations",
+    "synapse.commons.json.output.disableAutoPrimitive.regex",
+    "synapse.commons.json.output.jsonoutAutoArray",
+    "synapse.commons.json.output.jsonoutMultiplePI",
+    "synapse.commons.json.output.xmloutMultiplePI",
+    "synapse.commons.enableXmlNilReadWrite",
+    "synapse.commons.enableXmlNullForEmptyElement",
+];
 
 /// Sets a switch by its WSO2 name; `false`: there is none of this name.
 fn switch(mapping: &mut Mapping, name: &str, value: &str) -> Result<bool, String> {

@@ -148,21 +148,25 @@ struct Gathered {
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let place = element.start_tag();
-    let mut needs = |message: &str, expected: &str| -> Compiled {
+    let needs = |message: &str, expected: &str, compiler: &mut Compiler<'_>| -> Compiled {
         compiler.error("missing-attribute", message, place, expected);
         None
     };
-    let word =
-        |name: &str| element.attr(name).map(|value| value.trim().to_ascii_lowercase()).unwrap_or_default();
-    let variable = match word("target").as_str() {
+    // Both are there: an element without is refused.
+    let (target, result) = (element.attribute("target")?, element.attribute("result-content-type")?);
+    let word = |attribute: &config::Attribute| attribute.value.trim().to_ascii_lowercase();
+    let variable = match word(target).as_str() {
         "body" => None,
         "variable" => match element.attr("target-variable").map(str::trim).filter(|name| !name.is_empty()) {
             Some(name) => Some(Arc::from(name)),
-            None => return needs("`scatter-gather` needs a `target-variable`", "its name"),
+            None => return needs("`scatter-gather` needs a `target-variable`", "its name", compiler),
         },
-        _ => return needs("the `target` of `scatter-gather` is wrong", "expected `body` or `variable`"),
+        _ => {
+            compiler.none_of(target, "a place for results", &["body", "variable"]);
+            return None;
+        }
     };
-    let around = match word("result-content-type").as_str() {
+    let around = match word(result).as_str() {
         "json" => None,
         "xml" => match element.attr("result-enclosing-element").map(str::trim) {
             Some(name) if xml::is_ncname(name) => Some(name.to_owned()),
@@ -170,14 +174,13 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
                 return needs(
                     "`scatter-gather` needs a `result-enclosing-element`",
                     "the name of the element around the results",
+                    compiler,
                 );
             }
         },
         _ => {
-            return needs(
-                "the `result-content-type` of `scatter-gather` is wrong",
-                "expected `JSON` or `XML`",
-            );
+            compiler.none_of(result, "a type of result", &["JSON", "XML"]);
+            return None;
         }
     };
     let Some(aggregation) =
@@ -186,6 +189,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         return needs(
             "`scatter-gather` needs an `aggregation` with an `expression`",
             "what is taken of each sequence",
+            compiler,
         );
     };
     let aggregation = Aggregation::compile(aggregation, compiler)?;
@@ -202,7 +206,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         );
         return None;
     }
-    let parallel = word("parallel-execution") != "false";
+    let parallel = element.attribute("parallel-execution").is_none_or(|attribute| word(attribute) != "false");
     Some(Box::new(ScatterGather(Arc::new(Core { branches, parallel, aggregation, variable, around }))))
 }
 
@@ -732,13 +736,9 @@ mod tests {
         let one = "<aggregation expression='json-eval($)'/><sequence/>";
         for (attributes, inside, says) in [
             ("target='body'", one, "needs the attribute `result-content-type`"),
-            ("target='head' result-content-type='JSON'", one, "`target` of `scatter-gather` is wrong"),
+            ("target='head' result-content-type='JSON'", one, "`head` is not a place for results"),
             ("target='variable' result-content-type='JSON'", one, "needs a `target-variable`"),
-            (
-                "target='body' result-content-type='CSV'",
-                one,
-                "`result-content-type` of `scatter-gather` is wrong",
-            ),
+            ("target='body' result-content-type='CSV'", one, "`CSV` is not a type of result"),
             ("target='body' result-content-type='XML'", one, "needs a `result-enclosing-element`"),
             (
                 "target='body' result-content-type='XML' result-enclosing-element='a b'",

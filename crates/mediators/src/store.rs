@@ -559,7 +559,7 @@ mod tests {
                 "<parameter name='message.processor.reply.sequence'>no</parameter>",
                 "no sequence `no`",
             ),
-            ("a.Other", "", "is not executable yet"),
+            ("a.Other", "", "is not executable here: it is a class of Java"),
         ] {
             let text = format!(
                 "<drop/><!--top--><messageStore name='s'/><messageProcessor name='p' class='{class}' messageStore='s'>{inside}</messageProcessor>"

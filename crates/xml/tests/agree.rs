@@ -138,7 +138,11 @@ fn document() -> impl Strategy<Value = String> {
 fn one_byte_order_mark_is_passed_over() {
     for (marks, accepted) in [(0, true), (1, true), (2, false)] {
         let text = format!("{}<a/>", "\u{FEFF}".repeat(marks));
-        assert_eq!(Document::parse(text.clone(), &ParseOptions::default()).is_ok(), accepted, "tree, {marks}");
+        assert_eq!(
+            Document::parse(text.clone(), &ParseOptions::default()).is_ok(),
+            accepted,
+            "tree, {marks}"
+        );
         assert_eq!(events(&[text.as_bytes()]).is_ok(), accepted, "tokenizer, {marks}");
     }
 }

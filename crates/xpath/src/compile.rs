@@ -444,6 +444,8 @@ impl<'o> Compiler<'o> {
                     true => crate::sequence::functions::names().find(alike),
                     false => Core::names().find(alike),
                 };
+                let similar_name = similar_name
+                    .or_else(|| self.options.library.names().into_iter().find(|name| alike(name)));
                 let hint = match similar_name {
                     Some(k) => format!("; did you mean `{k}`?"),
                     None if !version2 && crate::sequence::functions::find(&name.local).is_some() => {

@@ -153,6 +153,11 @@ pub trait FunctionLibrary {
         Function::Unknown
     }
 
+    /// Names of its functions, of which the one that is nearest to a misspelt name is suggested.
+    fn names(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     /// The types of the parameters and of the result of an extension function, for references to it; `None`: they are not known.
     fn types(&self, uri: Option<&str>, local: &str, arity: usize) -> Option<FunctionTypes> {
         let _ = (uri, local, arity);

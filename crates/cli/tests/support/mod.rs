@@ -85,13 +85,13 @@ impl Process {
         Process::begin(command)
     }
 
-    /// `busbar run` with a limit of the shell (`-v 800000`) and variables of the environment.
-    pub fn limited(limit: &str, variables: &[(&str, &str)], path: &Path) -> Process {
+    /// `busbar run` with a limit of the shell (`-v 800000`).
+    pub fn limited(limit: &str, path: &Path) -> Process {
         let mut command = Command::new("sh");
         let script = format!("ulimit {limit} && exec \"$0\" \"$@\"");
         command.args(["-c", &script, env!("CARGO_BIN_EXE_busbar"), "run", path.to_str().unwrap()]);
         command.args(["--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--workers", "2"]);
-        command.args(["--set", "deploy.watch=false"]).envs(variables.iter().copied());
+        command.args(["--set", "deploy.watch=false"]);
         Process::begin(command)
     }
 

@@ -47,6 +47,13 @@ pub(crate) const SHAPE: Shape = Shape {
 };
 
 impl MessageProcessor {
+    /// The classes that are built in, by the names that WSO2 writes.
+    pub const CLASSES: [&str; 3] = [
+        "org.apache.synapse.message.processor.impl.forwarder.ScheduledMessageForwardingProcessor",
+        "org.apache.synapse.message.processor.impl.sampler.SamplingProcessor",
+        "org.apache.synapse.message.processor.impl.failover.FailoverScheduledMessageForwardingProcessor",
+    ];
+
     /// The text of a parameter.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         parameter::text_of(&self.parameters, name)

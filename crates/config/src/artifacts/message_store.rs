@@ -47,6 +47,12 @@ pub(crate) const SHAPE: Shape = Shape {
 };
 
 impl MessageStore {
+    /// The classes that the bus has a store for, by the names that WSO2 writes.
+    pub const CLASSES: [&str; 2] = [
+        "org.apache.synapse.message.store.impl.memory.InMemoryStore",
+        "org.apache.synapse.message.store.impl.jdbc.JDBCMessageStore",
+    ];
+
     /// The text of a parameter.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         parameter::text_of(&self.parameters, name)

@@ -42,7 +42,7 @@ use crate::runtime::services::Services;
 use crate::state::identity::Identity;
 use crate::vault::Vault;
 use ::stores::Store;
-use config::{ArtifactKind, Configuration, Element, FaultyArtifact, Key, Parameter};
+use config::{ArtifactKind, Attribute, Configuration, Element, FaultyArtifact, Key, Parameter};
 use diagnostics::{Diagnostic, Diagnostics, Severity, SourceMap, Span};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -186,6 +186,20 @@ impl Compiler<'_> {
         label: impl Into<String>,
     ) {
         self.diagnostics.push(Diagnostic::warning(rule, message).at(span, label));
+    }
+
+    /// Records that the value of an attribute is none of the words that it may have; `what` it should be: `an action`.
+    pub fn none_of(&mut self, attribute: &Attribute, what: &str, words: &[&str]) {
+        let value = attribute.value.trim();
+        let expected = match words.split_last() {
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, others)) => format!("{} or {last}", others.join(", ")),
+            None => String::new(),
+        };
+        let found = Diagnostic::error("bad-value", format!("`{value}` is not {what}"))
+            .at(attribute.value_span, format!("expected {expected}"))
+            .did_you_mean(value, words.iter().copied());
+        self.diagnostics.push(found);
     }
 
     /// Records what is to be said of the name of a parameter of `owner`: one of `not_needed` has no effect, for the reason beside it; one that is

@@ -77,13 +77,12 @@ pub(super) fn compile(processor: &MessageProcessor, compiler: &mut Compiler<'_>)
         ProcessorKind::Sampling => sampling(processor, compiler).map(ProcessorWork::Sampling),
         ProcessorKind::Failover => failover(processor, compiler).map(ProcessorWork::Failover),
         ProcessorKind::Custom => {
-            let message = format!("the message processor `{name}` is not executable yet");
-            compiler.error(
-                "unsupported-artifact",
-                message,
-                processor.class.span,
-                "expected a forwarding, sampling or failover processor",
-            );
+            let message =
+                format!("the message processor `{name}` is not executable here: it is a class of Java");
+            let found = Diagnostic::error("unsupported-artifact", message)
+                .at(processor.class.span, "expected a forwarding, sampling or failover processor")
+                .did_you_mean(&processor.class, MessageProcessor::CLASSES);
+            compiler.diagnostics.push(found);
             return None;
         }
     };

@@ -2,6 +2,7 @@
 
 use super::{Compiler, number};
 use config::{MessageStore, StoreKind};
+use diagnostics::Diagnostic;
 use std::sync::Arc;
 use stores::Store;
 
@@ -20,7 +21,12 @@ pub(super) fn compile(store: &MessageStore, compiler: &mut Compiler<'_>) -> Opti
     };
     let message = format!("the message store `{name}` is not executable yet: it keeps messages {place}");
     let span = store.class.as_ref().map_or(store.span, |class| class.span);
-    compiler.error("unsupported-artifact", message, span, "left out; without `class` it is in memory");
+    let mut found = Diagnostic::error("unsupported-artifact", message)
+        .at(span, "left out; without `class` it is in memory");
+    if let (StoreKind::Custom, Some(class)) = (store.kind, &store.class) {
+        found = found.did_you_mean(class, MessageStore::CLASSES);
+    }
+    compiler.diagnostics.push(found);
     None
 }
 

@@ -40,7 +40,10 @@ pub(super) fn compile(task: &config::Task, compiler: &mut Compiler<'_>) -> Optio
     if !task.is_message_injector() {
         let message = format!("the class `{}` of the task is not executable here", task.class);
         let label = "classes of Java are not; `org.apache.synapse.startup.tasks.MessageInjector` is built in";
-        compiler.error("unsupported-artifact", message, task.class.span, label);
+        let found = Diagnostic::error("unsupported-artifact", message)
+            .at(task.class.span, label)
+            .did_you_mean(&task.class, ["org.apache.synapse.startup.tasks.MessageInjector"]);
+        compiler.diagnostics.push(found);
         return None;
     }
     let injection = injection(task, compiler);

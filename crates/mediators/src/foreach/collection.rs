@@ -86,7 +86,10 @@ pub(super) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compile
     }
     let leave = is_true(element, "continue-without-aggregation");
     let result = match leave || !not("update-original") {
-        true => Output::Original,
+        true => {
+            warn_of_results(element, leave, compiler);
+            Output::Original
+        }
         false => result_of(element, compiler)?,
     };
     if let (Collection::Value(_), Output::Original, false) = (&collection, &result, leave) {
@@ -103,6 +106,20 @@ pub(super) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compile
         result,
         source: element.attr("collection").unwrap_or_default().to_owned(),
     }))))
+}
+
+/// Where the results replace the items, or nothing is done with them, what says how to collect them has no effect.
+fn warn_of_results(element: &Element, leave: bool, compiler: &mut Compiler<'_>) {
+    let needed = match leave {
+        true => "with continue-without-aggregation=\"true\" nothing is collected",
+        false => "update-original=\"false\" collects the results",
+    };
+    for name in ["target-variable", "result-content-type", "result-enclosing-element"] {
+        if let Some(attribute) = element.attribute(name) {
+            let message = format!("the `{name}` of this `foreach` has no effect");
+            compiler.warning("no-effect", message, attribute.name_span, needed);
+        }
+    }
 }
 
 fn result_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Output> {
@@ -124,8 +141,13 @@ fn result_of(element: &Element, compiler: &mut Compiler<'_>) -> Option<Output> {
             None
         }
         _ => {
-            let message = "`foreach` with update-original=\"false\" needs a `result-content-type`";
-            compiler.error("missing-attribute", message, place, "expected JSON or XML");
+            match element.attribute("result-content-type") {
+                Some(attribute) => compiler.none_of(attribute, "a type of result", &["JSON", "XML"]),
+                None => {
+                    let message = "`foreach` with update-original=\"false\" needs a `result-content-type`";
+                    compiler.error("missing-attribute", message, place, "expected JSON or XML");
+                }
+            }
             None
         }
     }

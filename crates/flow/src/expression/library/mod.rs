@@ -268,6 +268,10 @@ impl FunctionLibrary for Library {
         }
     }
 
+    fn names(&self) -> Vec<&'static str> {
+        FUNCTIONS.iter().map(|(name, _)| *name).collect()
+    }
+
     fn variable(&self, prefix: &str, _uri: Option<&str>, local: &str) -> Option<VariableInfo> {
         if prefix.is_empty() {
             let (_, path) = PLACES.iter().find(|(name, _)| *name == local)?;
