@@ -479,6 +479,12 @@ impl<'s> Parser<'s> {
             && self.peek_after(1) == TokenKind::Punct("(")
         {
             Axis::Attribute
+        } else if self.version == Version::V31
+            && self.peek().kind == TokenKind::Name("namespace-node")
+            && self.peek_after(1) == TokenKind::Punct("(")
+        {
+            // (XPath 3.1 section 3.3.5.)
+            Axis::Namespace
         } else {
             Axis::Child
         };

@@ -750,7 +750,32 @@ fn integers_of_any_size() {
         ("string(9223372036854775808)", "string:9223372036854775808"),
         ("distinct-values((9223372036854775808, 9223372036854775808.0))", "integer:9223372036854775808"),
         ("9223372036854775808 idiv 0", "!FOAR0001"),
+        // A float equals the decimals that round to it, a double does not.
+        (
+            "count(distinct-values((0.1, xs:float('0.1'), 1, 1e0, xs:float('1'), 2.5, 0.100000001)))",
+            "integer:4",
+        ),
+        (
+            "count(distinct-values((0.1, 0.1e0, 1700000000001, 1700000000002, 1.7e12, 0.100000001)))",
+            "integer:5",
+        ),
+        (
+            "count(distinct-values((xs:QName('p:a'), xs:QName('q:a'), xs:QName('a'), true(), 1, xs:hexBinary('01'))))",
+            "integer:5",
+        ),
         ("subsequence((1, 2), 1, 9223372036854775808)", "integer:1 integer:2"),
+        // Beside decimals, which have 38 digits: never a double.
+        (
+            "1000000000000000000000000000000000000000000000 div 10000000000000000000000000000000000000000",
+            "decimal:100000",
+        ),
+        ("3 div 1000000000000000000000000000000000000000", "decimal:0"),
+        ("1000000000000000000000000000000000000000 div 0", "!FOAR0001"),
+        ("1000000000000000000000000000000000000000 mod 0.0", "!FOAR0001"),
+        ("1000000000000000000000000000000000000000 + 0.5", "!FOAR0002"),
+        ("1000000000000000000000000000000000000000 * 1.5", "!FOAR0002"),
+        ("1000000000000000000000000000000000000000 idiv 2.5", "!FOAR0002"),
+        ("1000000000000000000000000000000000000000 + 5e-1", "double:1.0E39"),
         (
             "string-length(string-join(for $i in 1 to 9 return '1234567890', '')) * xs:integer(concat('1', string-join(for $i in 1 to 3000 return '0', '')))",
             "!FOCA0003",

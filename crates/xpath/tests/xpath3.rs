@@ -257,6 +257,9 @@ fn arrays() {
 fn json() {
     check(
         r#"
+        # The axis of namespace-node() is that of namespaces.
+        count(/d/namespace-node()), /d/namespace-node()[. = 'urn:p']/name() ==> integer:2 string:p
+        count(/d/a/child::namespace-node()), count(/d/@id/namespace-node()) ==> integer:0 integer:0
         parse-json('{"a": [1, true, null, "x"], "b": {}}') ==> {a: [double:1, boolean:true, (), string:x], b: {}}
         parse-json('{"a": 1, "a": 2}') ==> {a: double:1}
         parse-json('{"a": 1, "a": 2}', map { 'duplicates': 'use-last' }) ==> {a: double:2}

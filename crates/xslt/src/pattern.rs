@@ -456,7 +456,8 @@ pub(crate) fn is_positional(tree: &ast::Expr) -> bool {
         | ExprKind::InstanceOf(..)
         | ExprKind::Castable(..)
         | ExprKind::Literal(_) => true,
-        ExprKind::Filter(..) => true,
+        // `(b)[1]` is nodes, `$numbers[1]` may be a number.
+        ExprKind::Filter(a, _) => !is_positional(a),
         ExprKind::Binary(op, ..) => !matches!(
             op,
             BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Modulo

@@ -41,6 +41,32 @@ fn body(body: &str) -> Result<String, String> {
     run(&format!("<xsl:template match='/'>{body}</xsl:template>"))
 }
 
+/// The value of a predicate decides what it is: a number is a position, and what has no effective boolean value matches nothing.
+#[test]
+fn predicates_by_their_values() {
+    let rule = |pattern: &str| {
+        let rule = format!("<xsl:template match=\"{pattern}\" mode='m'>M</xsl:template>");
+        rules(&format!(
+            "<xsl:variable name='two' select='2'/><xsl:variable name='numbers' select='3, 2, 1'/>\
+             <xsl:variable name='nodes' select='/*'/>{rule}"
+        ))
+    };
+    for (second, first) in
+        [("$two", "1"), ("$numbers[2]", "$numbers[3]"), ("(2)[1]", "(1)[1]"), ("(1, 2)[2]", "(1, 2)[1]")]
+    {
+        let [second, first] = [second, first].map(|p| rule(&format!("*[{p}]")));
+        assert_eq!((&second, &first), (&rule("*[2]"), &rule("*[1]")));
+        assert_ne!(second, first);
+    }
+    let (all, none) = (rule("*[true()]"), rule("*[false()]"));
+    assert_eq!(rule("*[$nodes[1]]"), all);
+    for predicate in
+        ["1 to 2", "(1, 2)", "xs:date('2020-01-02')", "$numbers", "1 to 2][1", "position()][1 to 2"]
+    {
+        assert_eq!(rule(&format!("*[{predicate}]")), none, "{predicate}");
+    }
+}
+
 #[test]
 fn default_priorities() {
     check_with(

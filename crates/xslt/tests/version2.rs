@@ -465,6 +465,34 @@ fn sorting() {
         ),
         (
             root!(
+                "<xsl:for-each-group select=\"0.1, 1, 0.100000001, xs:float('0.1'), 1e0, 0.1\" group-by='.'>[<xsl:value-of select='current-group()'/>]</xsl:for-each-group>"
+            ),
+            "[0.1 0.1 0.1][1 1][0.100000001]",
+        ),
+        (
+            concat!(
+                "<xsl:key name='k' match='a' use='xs:decimal(@id) div 10'/>",
+                root!(
+                    "<xsl:value-of select=\"count(key('k', 0.1)), count(key('k', xs:float('0.2'))), count(key('k', 1e0))\"/>"
+                )
+            ),
+            "1 1 1",
+        ),
+        // Numbers as XPath 2.0 reads them, wherever the key comes from.
+        (
+            root!(
+                "<xsl:for-each select=\"'1e1', '2', '+3', '-1'\"><xsl:sort data-type='number'/><xsl:value-of select='.'/>;</xsl:for-each>"
+            ),
+            "-1;2;+3;1e1;",
+        ),
+        (
+            root!(
+                "<xsl:for-each select=\"'1e1', '2', '+3', '-1'\"><xsl:sort data-type='number'><xsl:value-of select='.'/></xsl:sort><xsl:value-of select='.'/>;</xsl:for-each>"
+            ),
+            "-1;2;+3;1e1;",
+        ),
+        (
+            root!(
                 "<xsl:variable name='s' as='element()*'><xsl:perform-sort select='a'><xsl:sort select='@g'/><xsl:sort select='number(@id)' order='descending'/></xsl:perform-sort></xsl:variable><xsl:value-of select='$s/@id'/>|<xsl:value-of select='for $x in $s return string($x/@id)'/>"
             ),
             "1 2 10|10 1 2",

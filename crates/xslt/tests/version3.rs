@@ -610,7 +610,7 @@ impl busbar_xslt::Resolver for Modules {
     }
 }
 
-/// Static variables of imported modules are known behind the import (section 9.6).
+/// Static variables of imported modules are known behind the import (section 9.6), and what overrides what.
 #[test]
 fn static_variables_of_modules() {
     let modules = Modules(&[
@@ -619,6 +619,12 @@ fn static_variables_of_modules() {
         ("uses", "<xsl:variable name='q' static='yes' select='$p + 10'/>"),
         ("deep", "<xsl:import href='p1'/><xsl:variable name='r' static='yes' select='$p + 1'/>"),
         ("circle", "<xsl:import href='circle'/>"),
+        ("twice", "<xsl:variable name='v' select='1'/><xsl:variable name='v' select='2'/>"),
+        (
+            "functions",
+            "<xsl:function name='f:f' xmlns:f='urn:f'/><xsl:function name='f:f' xmlns:f='urn:f'/>\
+             <xsl:template name='t'/><xsl:template name='t'/>",
+        ),
     ]);
     for (body, expected) in [
         ("<xsl:import href='p1'/><xsl:variable name='v' _select='{$p}'/>", "1"),
@@ -649,6 +655,20 @@ fn static_variables_of_modules() {
         ("<xsl:import href='p1'/><xsl:import href='p2'/><xsl:variable name='v' select='1'/>", "!XTSE3450"),
         ("<xsl:import href='circle'/><xsl:variable name='v' select='1'/>", "!XTSE0210"),
         ("<xsl:import href='none'/><xsl:variable name='v' select='1'/>", "!no none"),
+        // Two of one name are no error where a module that imports them overrides both.
+        ("<xsl:import href='twice'/>", "!XTSE0630"),
+        ("<xsl:import href='twice'/><xsl:variable name='v' select='3'/>", "3"),
+        ("<xsl:include href='twice'/><xsl:variable name='v' select='3'/>", "!XTSE0630"),
+        (
+            "<xsl:import href='functions'/><xsl:template name='t'/><xsl:variable name='v' select='4'/>",
+            "!XTSE0770: there are two functions {urn:f}f with 0 parameters",
+        ),
+        (
+            "<xsl:import href='functions'/><xsl:template name='t'/>\
+             <xsl:function name='f:f' xmlns:f='urn:f'><xsl:sequence select='4'/></xsl:function>\
+             <xsl:variable name='v' select='f:f()' xmlns:f='urn:f'/>",
+            "4",
+        ),
     ] {
         let sheet = format!(
             "<xsl:stylesheet version='3.0' xmlns:xsl='http://www.w3.org/1999/XSL/Transform'>{body}<xsl:output method='text'/>\

@@ -1,6 +1,6 @@
 //! `xs:integer`s beyond 64 bits: check digits by `mod 97` of account numbers, products, factorials.
 
-use super::Atomic;
+use super::{Atomic, Decimal};
 use num_bigint::{BigInt, Sign};
 use std::sync::Arc;
 
@@ -63,6 +63,15 @@ pub(crate) fn product(a: &BigInt, b: &BigInt) -> Option<Atomic> {
     integer(a * b)
 }
 
+/// The quotient of two integers, the second of which is not zero, with as many decimal places as a decimal holds, up to 18.
+/// `None`: it has too many digits.
+pub(crate) fn quotient(a: &BigInt, b: &BigInt) -> Option<Decimal> {
+    (0..=18).rev().find_map(|scale| {
+        let coefficient = i128::try_from(a * BigInt::from(10).pow(scale) / b).ok()?;
+        Some(Decimal::new(coefficient, scale))
+    })
+}
+
 /// Rounded to tens, hundreds, …: `places` zeros at the end; halves to even, or towards positive infinity.
 pub(crate) fn rounded(n: &BigInt, places: u32, half_even: bool) -> BigInt {
     if u64::from(places) > MAX_BITS {
@@ -99,6 +108,13 @@ mod tests {
         assert_eq!(shown(parse("1.5")), "none");
         assert_eq!(shown(of_double(-1e20)), "-100000000000000000000");
         let n = |text: &str| text.parse::<BigInt>().unwrap();
+        let tens = |power: usize| n(&format!("1{}", "0".repeat(power)));
+        for (a, b, expected) in
+            [(45, 40, "100000"), (45, 46, "0.1"), (45, 5, "none"), (45, 8, &tens(37).to_string())]
+        {
+            let shown = quotient(&tens(a), &tens(b)).map_or("none".into(), |d| d.to_string());
+            assert_eq!(shown, expected, "{a} {b}");
+        }
         for (from, places, up, even) in [
             ("123456789012345678905", 1, "123456789012345678910", "123456789012345678900"),
             ("-123456789012345678905", 1, "-123456789012345678900", "-123456789012345678900"),

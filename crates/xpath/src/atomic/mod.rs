@@ -79,6 +79,13 @@ pub enum Bucket {
     Bytes(Arc<[u8]>),
 }
 
+impl Bucket {
+    pub(crate) fn of_double(number: f64) -> Bucket {
+        let number = if number == 0.0 || number.is_nan() { 0.0 } else { number };
+        Bucket::Number(0, i128::from(number.to_bits()))
+    }
+}
+
 impl PartialEq for Bucket {
     fn eq(&self, other: &Bucket) -> bool {
         match (self, other) {
@@ -225,8 +232,9 @@ impl Atomic {
         crate::sequence::operators::total_order(self, other)
     }
 
-    /// A hash key that equal values (`eq`) share, and NaN with itself.
-    pub fn bucket(&self) -> Bucket {
+    /// A hash key that equal values (`eq`) share, and NaN with itself. `floats`: some of the values are of type `xs:float`, which equals
+    /// all decimals that round to it; only then numbers that differ behind the digits of a float share one.
+    pub fn bucket(&self, floats: bool) -> Bucket {
         match self {
             Atomic::Untyped(s) | Atomic::String(s) | Atomic::Uri(s) => Bucket::Text(s.clone()),
             Atomic::Boolean(b) => Bucket::Number(1, i128::from(*b)),
@@ -235,13 +243,16 @@ impl Atomic {
             Atomic::Name(name) => Bucket::Name(name.clone()),
             Atomic::Hex(bytes) => Bucket::Bytes(bytes.clone()),
             Atomic::Base64(bytes) => Bucket::Bytes(bytes.clone()),
-            number => {
-                // A float equals the doubles that round to it.
-                let number = number.to_double() as f32;
-                let bits = if number == 0.0 || number.is_nan() { 0 } else { i128::from(number.to_bits()) };
-                Bucket::Number(0, bits)
-            }
+            number => Bucket::of_double(match (number.to_double(), floats) {
+                (number, true) => f64::from(number as f32),
+                (number, false) => number,
+            }),
         }
+    }
+
+    /// Whether it is an `xs:float` (see [`Atomic::bucket`]).
+    pub fn is_float(&self) -> bool {
+        matches!(self, Atomic::Float(_))
     }
 
     /// The value as a double, as `number()` converts it: NaN where it is not a number.

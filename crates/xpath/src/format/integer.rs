@@ -1,6 +1,6 @@
 //! `format-integer()` (F&O 3.1 section 4.6).
 
-use super::numbering::{NumberFormat, format_list, is_first};
+use super::numbering::{NumberFormat, Numeral, format_list, is_exact, is_first};
 
 /// Formats an integer (as text) by a picture. Errors: the error in the picture (FODF1310).
 pub fn format(number: &str, picture: &str) -> Result<String, String> {
@@ -27,9 +27,9 @@ pub fn format(number: &str, picture: &str) -> Result<String, String> {
             super::numbering::words(value, primary, ordinal, &mut text);
             text
         }
-        (None, Some(value)) if is_sequence(primary, value) => {
+        (None, Some(value)) if is_exact(value) && is_sequence(primary, value) => {
             let how = NumberFormat { format: primary, version2: true, ordinal, grouping: None };
-            format_list(&[value as f64], &how)
+            format_list(&[Numeral::from(value as f64)], &how)
         }
         // An unknown format.
         _ => by_digits(&Digits { zero: '0', least: 1, total: 1, separators: Vec::new(), regular: None }),
@@ -62,7 +62,7 @@ fn modifier_of(modifier: &str) -> Option<bool> {
     rest.is_empty().then_some(ordinal)
 }
 
-fn suffix(digits: &str) -> &'static str {
+pub(super) fn suffix(digits: &str) -> &'static str {
     let last = |count: usize| digits.get(digits.len().saturating_sub(count)..).unwrap_or(digits);
     match (last(1), last(2)) {
         (_, "11" | "12" | "13") => "th",
@@ -203,6 +203,9 @@ mod tests {
             ("123456789012345678901", "w", "123456789012345678901"),
             ("5", "ア", "オ"),
             ("100000000000000000", "ア", "イタトオメロノワヲカリ"),
+            ("9223372036854775807", "a", "9223372036854775807"),
+            ("-9223372036854775808", "A", "-9223372036854775808"),
+            ("9223372036854775807", "ア;o", "9223372036854775807th"),
             ("0", "①", "⓪"),
             ("0", "ア", "0"),
             ("0", "#;o", "0th"),

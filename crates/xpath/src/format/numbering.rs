@@ -1,5 +1,7 @@
 //! The number to string conversion of `xsl:number` (XSLT 1.0 section 7.7.1).
 
+use crate::atomic::Atomic;
+
 /// The format of a list of numbers in `xsl:number`.
 #[derive(Clone, Debug, Default)]
 pub struct NumberFormat<'a> {
@@ -13,8 +15,40 @@ pub struct NumberFormat<'a> {
     pub ordinal: bool,
 }
 
+/// A number to be written.
+#[derive(Clone, Debug)]
+pub struct Numeral {
+    /// Its value.
+    pub number: f64,
+    /// The digits of a positive integer that a double may not hold.
+    digits: Option<String>,
+}
+
+impl From<f64> for Numeral {
+    fn from(number: f64) -> Numeral {
+        Numeral { number, digits: None }
+    }
+}
+
+impl From<&Atomic> for Numeral {
+    fn from(atom: &Atomic) -> Numeral {
+        let number = atom.to_double();
+        let is_large = match atom {
+            Atomic::Integer(n) => u64::try_from(*n).is_ok_and(|n| !is_exact(n)),
+            Atomic::Large(_) => number > 0.0,
+            _ => false,
+        };
+        Numeral { number, digits: is_large.then(|| atom.to_text().into_owned()) }
+    }
+}
+
+/// Whether a double holds an integer, and the alphabets count so far.
+pub(super) fn is_exact(n: u64) -> bool {
+    n < 1_000_000_000_000_000_000 && (n as f64) as u64 == n
+}
+
 /// Writes `numbers` by a format string such as `1.a.i`.
-pub fn format_list(numbers: &[f64], how: &NumberFormat<'_>) -> String {
+pub fn format_list(numbers: &[Numeral], how: &NumberFormat<'_>) -> String {
     let mut pieces = Pieces::split(how.format);
     if pieces.tokens.is_empty() {
         pieces.tokens.push("1");
@@ -31,7 +65,10 @@ pub fn format_list(numbers: &[f64], how: &NumberFormat<'_>) -> String {
             out.push_str(separator);
         }
         let token = pieces.tokens[at.min(pieces.tokens.len() - 1)];
-        format_one(*number, token, how, &mut out);
+        match &number.digits {
+            Some(digits) => format_large(digits, token, how, &mut out),
+            None => format_one(number.number, token, how, &mut out),
+        }
     }
     out.push_str(pieces.suffix);
     out
@@ -73,6 +110,16 @@ impl<'a> Pieces<'a> {
         }
         pieces.suffix = pending;
         pieces
+    }
+}
+
+/// Digits are written whatever the format is: no alphabet counts so far.
+fn format_large(digits: &str, token: &str, how: &NumberFormat<'_>, out: &mut String) {
+    let zero = digit_zero(token);
+    let width = if zero.is_some() { token.chars().count() } else { 1 };
+    grouped(&format!("{digits:0>width$}", width = width.min(1000)), zero.unwrap_or('0'), how.grouping, out);
+    if how.ordinal {
+        out.push_str(super::integer::suffix(digits));
     }
 }
 
@@ -218,7 +265,11 @@ pub(super) const ZEROS: [char; 62] = [
 ];
 
 fn decimal(value: u64, width: usize, zero: char, grouping: Option<(&str, usize)>, out: &mut String) {
-    let digits = super::padded(value, width);
+    grouped(&super::padded(value, width), zero, grouping, out);
+}
+
+/// Writes ASCII digits in a family of digits and in groups.
+fn grouped(digits: &str, zero: char, grouping: Option<(&str, usize)>, out: &mut String) {
     for (at, digit) in digits.bytes().enumerate() {
         let left = digits.len() - at;
         if let Some((separator, size)) = grouping
@@ -484,9 +535,19 @@ mod tests {
             (&[20.0, 21.0], "(⑴ ⑴)", "(⒇ 21)"),
         ] {
             let how = NumberFormat { format, ..NumberFormat::default() };
-            assert_eq!(format_list(numbers, &how), expected, "{numbers:?} {format}");
+            let numbers: Vec<Numeral> = numbers.iter().map(|number| Numeral::from(*number)).collect();
+            assert_eq!(format_list(&numbers, &how), expected, "{numbers:?} {format}");
         }
         let how = NumberFormat { grouping: Some((",", 3)), format: "1", ..NumberFormat::default() };
-        assert_eq!(format_list(&[1234567.0], &how), "1,234,567");
+        assert_eq!(format_list(&[1234567.0.into()], &how), "1,234,567");
+        // Integers beyond the digits of a double.
+        let large = |text: &str| vec![Numeral::from(&crate::atomic::large::parse(text).unwrap())];
+        for (number, format, expected) in [
+            ("9223372036854775807", "1", "9,223,372,036,854,775,807"),
+            ("12345678901234567891", "a", "12,345,678,901,234,567,891"),
+            ("9007199254740993", "00000000000000000001", "00,009,007,199,254,740,993"),
+        ] {
+            assert_eq!(format_list(&large(number), &NumberFormat { format, ..how.clone() }), expected);
+        }
     }
 }

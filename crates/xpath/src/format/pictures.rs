@@ -246,7 +246,7 @@ fn component(moment: &Moment, marker: &str, out: &mut String) -> Result<(), Stri
         }
         format => {
             let how = NumberFormat { format, ..NumberFormat::default() };
-            out.push_str(&numbering::format_list(&[value as f64], &how));
+            out.push_str(&numbering::format_list(&[(value as f64).into()], &how));
         }
     }
     let missing = least.unwrap_or(0).saturating_sub(out[begin..].chars().count());

@@ -168,14 +168,18 @@ pub struct Map {
 /// Seeded hashes: keys come from messages.
 fn hash_of(key: &Atomic) -> u64 {
     static SEED: OnceLock<std::hash::RandomState> = OnceLock::new();
-    let bucket = match key.bucket() {
+    let bucket = match key {
+        Atomic::Moment(moment) if moment.zone.is_some() => Bucket::Number(2, moment.utc_nanos(0)),
         // A key with a timezone differs from one without, so the hash is that of the local value.
-        Bucket::Number(2, _) => Bucket::Text(key.to_text().into()),
-        bucket => bucket,
-    };
-    let bucket = match (key, bucket) {
-        (Atomic::Moment(moment), _) if moment.zone.is_some() => Bucket::Number(2, moment.utc_nanos(0)),
-        (_, bucket) => bucket,
+        Atomic::Moment(_) => Bucket::Text(key.to_text().into()),
+        // Numbers are compared by their exact values.
+        Atomic::Integer(n) if n.unsigned_abs() <= 1 << 53 => Bucket::of_double(*n as f64),
+        Atomic::Integer(_) | Atomic::Large(_) | Atomic::Decimal(_)
+            if key.total_order(&Atomic::Double(key.to_double())) != Ordering::Equal =>
+        {
+            Bucket::Text(key.to_text().into())
+        }
+        other => other.bucket(false),
     };
     SEED.get_or_init(std::hash::RandomState::new).hash_one(bucket)
 }
@@ -443,6 +447,25 @@ mod tests {
         assert!(!same_key(&Atomic::Double(0.1), &Atomic::Float(0.1)));
         assert!(!same_key(&Atomic::Integer(1), &Atomic::Boolean(true)));
         assert!(!same_key(&Atomic::Integer(1), &text("1")));
+        // What is the same has one hash; near numbers have different ones, also beyond the digits of a float.
+        let decimal = |s: &str| Atomic::decimal(crate::atomic::Decimal::parse(s).unwrap());
+        for (a, b) in [
+            (Atomic::Integer(1), decimal("1.0")),
+            (Atomic::Double(0.5), decimal("0.5")),
+            (Atomic::Float(0.5), decimal("0.5")),
+            (Atomic::Double(-0.0), Atomic::Integer(0)),
+            (Atomic::Integer(9_007_199_254_740_993), decimal("9007199254740993")),
+        ] {
+            assert!(same_key(&a, &b) && hash_of(&a) == hash_of(&b), "{a:?} {b:?}");
+        }
+        let hashes = |numbers: Vec<Atomic>| {
+            numbers.iter().map(hash_of).collect::<std::collections::HashSet<_>>().len()
+        };
+        let near = 0..1000i64;
+        assert_eq!(hashes(near.clone().map(|n| Atomic::Integer(1_700_000_000_000 + n)).collect()), 1000);
+        assert_eq!(hashes(near.clone().map(|n| Atomic::Integer(i64::MAX - n)).collect()), 1000);
+        assert_eq!(hashes(near.clone().map(|n| Atomic::Double(1.7e12 + n as f64)).collect()), 1000);
+        assert_eq!(hashes(near.map(|n| decimal(&format!("1.00000000000000000{n}1"))).collect()), 1000);
     }
 
     #[test]

@@ -257,7 +257,24 @@ pub(crate) fn arithmetic(op: Arithmetic, a: &Atomic, b: &Atomic, span: Span) -> 
         }
         Ok(Number::of(a))
     };
+    let exact = |a: &Atomic| matches!(a, Atomic::Integer(_) | Atomic::Large(_) | Atomic::Decimal(_));
     match (number(a)?, number(b)?) {
+        // Of two exact numbers one has more digits than a decimal: the result is no double.
+        (Some(x), Some(y))
+            if exact(a) && exact(b) && matches!((x, y), (Number::Double(_), _) | (_, Number::Double(_))) =>
+        {
+            if matches!(op, Arithmetic::Divide | Arithmetic::IntegerDivide | Arithmetic::Modulo)
+                && y.double() == 0.0
+            {
+                return Err(failed("FOAR0001", "division by zero", span));
+            }
+            let quotient = match op {
+                Arithmetic::Divide => large::wholes(a, b).and_then(|(a, b)| large::quotient(&a, &b)),
+                _ => None,
+            };
+            let message = "a decimal operation on an integer of more than 38 digits";
+            quotient.map(Atomic::decimal).ok_or_else(|| failed("FOAR0002", message, span))
+        }
         (Some(a), Some(b)) => numeric(op, a, b, span),
         (a_number, b_number) => temporal(op, a, b, a_number, b_number, span),
     }

@@ -98,24 +98,19 @@ impl Compiler<'_> {
     /// The first pass: names, and everything that has no expressions in it.
     fn register(&mut self, declarations: &[Declaration]) {
         let mut templates = 0;
-        let mut function_precedence: HashMap<u32, u32> = HashMap::new();
-        let mut precedence_of: HashMap<(&str, Name), u32> = HashMap::new();
+        let mut precedence_of: HashMap<(&str, Name, usize), u32> = HashMap::new();
+        let mut doubles = Vec::new();
         let mut space: Vec<(u32, i32, SpaceRule)> = Vec::new();
         let mut formats: HashMap<Name, DeclaredFormat> = HashMap::new();
         for declaration in declarations {
             self.at(declaration);
             let doc = &declaration.module.doc;
             let node = declaration.node;
-            let mut unique = |compiler: &mut Self, kind: &'static str, name: Name| {
-                if precedence_of.insert((kind, name), declaration.precedence) == Some(declaration.precedence)
-                {
-                    let shown = compiler.symbols.show(name);
-                    let code = match kind {
-                        "template" => "XTSE0660",
-                        "function" => "XTSE0770",
-                        _ => "XTSE0630",
-                    };
-                    compiler.error_as(node, code, format!("there are two {kind}s with the name \"{shown}\""));
+            // Functions of XSLT 2.0 differ by their numbers of parameters, too.
+            let mut unique = |kind: &'static str, name: Name, arity: usize| {
+                let key = (kind, name, arity);
+                if precedence_of.insert(key, declaration.precedence) == Some(declaration.precedence) {
+                    doubles.push((declaration, key));
                 }
             };
             if doc.namespace(node) == XSLT
@@ -126,14 +121,14 @@ impl Compiler<'_> {
             match (doc.namespace(node), doc.local(node)) {
                 (XSLT, "template") => {
                     if let Some(name) = self.symbol_attribute(node, "name") {
-                        unique(self, "template", name);
+                        unique("template", name, 0);
                         self.named.insert(name, templates);
                     }
                     templates += 1;
                 }
                 (XSLT, "variable" | "param") => {
                     if let Some(name) = self.symbol_attribute(node, "name") {
-                        unique(self, "global variable", name);
+                        unique("global variable", name, 0);
                         let next = self.globals.len();
                         self.globals.entry(name).or_insert(next);
                         if doc.local(node) == "variable"
@@ -174,7 +169,7 @@ impl Compiler<'_> {
                 (XSLT, "namespace-alias") => self.namespace_alias(node),
                 (EXSLT_FUNCTIONS, "function") => {
                     if let Some(name) = self.symbol_attribute(node, "name") {
-                        unique(self, "function", name);
+                        unique("function", name, usize::MAX);
                         if self.symbols.get(name).0.is_empty() {
                             self.error_as(node, "XTSE0740", "the name of a function needs a prefix".into());
                         }
@@ -193,15 +188,7 @@ impl Compiler<'_> {
                         // (The last one has the highest precedence.)
                         let types = self.function_types(node);
                         self.function_types.insert(slot, types);
-                        if function_precedence.insert(slot, declaration.precedence)
-                            == Some(declaration.precedence)
-                        {
-                            let shown = self.symbols.show(name);
-                            self.error(
-                                node,
-                                format!("XTSE0770: there are two functions {shown} with {arity} parameters"),
-                            );
-                        }
+                        unique("function", name, arity);
                     }
                 }
                 (XSLT, "character-map") if self.version2 => self.character_map(node),
@@ -236,6 +223,23 @@ impl Compiler<'_> {
                 _ if node == declaration.module.root => templates += 1,
                 _ => {}
             }
+        }
+        for (declaration, key @ (kind, name, arity)) in doubles {
+            // From 2.0 on that is no error where another one, of a higher precedence, overrides both.
+            if self.version2 && precedence_of.get(&key) != Some(&declaration.precedence) {
+                continue;
+            }
+            self.at(declaration);
+            let shown = self.symbols.show(name);
+            let (code, message) = match kind {
+                "template" => ("XTSE0660", format!("there are two templates with the name \"{shown}\"")),
+                "function" if arity != usize::MAX => {
+                    ("XTSE0770", format!("there are two functions {shown} with {arity} parameters"))
+                }
+                "function" => ("XTSE0770", format!("there are two functions with the name \"{shown}\"")),
+                _ => ("XTSE0630", format!("there are two {kind}s with the name \"{shown}\"")),
+            };
+            self.error_as(declaration.node, code, message);
         }
         for ((_, name), place) in std::mem::take(&mut self.mode_attributes).contraries() {
             let message = format!("XTSE0545: xsl:mode says different things about {name} of one mode");

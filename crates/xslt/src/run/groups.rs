@@ -4,7 +4,8 @@ use super::out::Out;
 use super::{Engine, Focus, Frame, NO_RULE, Res};
 use crate::model::{Avt, Place, Sort};
 use crate::version2::{ForEachGroup, Grouping};
-use xpath::atomic::Atomic;
+use std::collections::HashMap;
+use xpath::atomic::{Atomic, Bucket};
 use xpath::{Collation, Item, Node, Value};
 
 impl Engine<'_> {
@@ -27,8 +28,11 @@ impl Engine<'_> {
         match &op.by {
             Grouping::By(key) | Grouping::Adjacent(key) if op.composite => {
                 let by = matches!(op.by, Grouping::By(_));
-                let mut by_hash: std::collections::HashMap<Vec<xpath::atomic::Bucket>, Vec<usize>> =
-                    std::collections::HashMap::new();
+                let mut by_hash: HashMap<Vec<Bucket>, Vec<usize>> = HashMap::new();
+                let mut floats = false;
+                let hash = |atoms: &[Atomic], floats| -> Vec<Bucket> {
+                    atoms.iter().map(|atom| collation.atom(atom).bucket(floats)).collect()
+                };
                 for (index, node) in population.iter().enumerate() {
                     self.tick(out)?;
                     let value = self.value(key, at(index, *node), frame, place)?;
@@ -39,8 +43,16 @@ impl Engine<'_> {
                             && group_keys.items().zip(&atoms).all(|(key, atom)| same(&self.atom(key), atom))
                     };
                     let number = if by {
-                        let hash = atoms.iter().map(|atom| collation.atom(atom).bucket()).collect();
-                        let candidates = by_hash.entry(hash).or_default();
+                        // (See [`Atomic::bucket`].)
+                        if !floats && atoms.iter().any(Atomic::is_float) {
+                            floats = true;
+                            by_hash.clear();
+                            for (number, (key, _)) in groups.iter().enumerate() {
+                                let key: Vec<Atomic> = key.items().map(|item| self.atom(item)).collect();
+                                by_hash.entry(hash(&key, floats)).or_default().push(number);
+                            }
+                        }
+                        let candidates = by_hash.entry(hash(&atoms, floats)).or_default();
                         let found = candidates.iter().copied().find(|number| is_its(*number));
                         if found.is_none() {
                             candidates.push(groups.len());
@@ -59,15 +71,25 @@ impl Engine<'_> {
                 }
             }
             Grouping::By(key) => {
-                let mut by_hash: std::collections::HashMap<xpath::atomic::Bucket, Vec<usize>> =
-                    std::collections::HashMap::new();
+                let mut by_hash: HashMap<Bucket, Vec<usize>> = HashMap::new();
+                let mut floats = false;
                 for (index, node) in population.iter().enumerate() {
                     self.tick(out)?;
                     let value = self.value(key, at(index, *node), frame, place)?;
                     let mut numbers: Vec<usize> = Vec::new();
                     for item in value.items() {
                         let atom = self.key_atom(item);
-                        let hash = collation.atom(&atom).bucket();
+                        if !floats && atom.is_float() {
+                            floats = true;
+                            by_hash.clear();
+                            for (number, (key, _)) in groups.iter().enumerate() {
+                                if let Some(key) = key.single_atomic() {
+                                    let hash = collation.atom(&key).bucket(floats);
+                                    by_hash.entry(hash).or_default().push(number);
+                                }
+                            }
+                        }
+                        let hash = collation.atom(&atom).bucket(floats);
                         let candidates = by_hash.entry(hash).or_default();
                         let is_its = |number: &&usize| {
                             groups[**number].0.single_atomic().is_some_and(|key| same(&key, &atom))

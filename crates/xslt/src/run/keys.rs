@@ -6,7 +6,7 @@ use crate::names::Name;
 use std::collections::HashMap;
 use std::sync::Arc;
 use xml::{Document, NodeKind};
-use xpath::atomic::Atomic;
+use xpath::atomic::{Atomic, Bucket};
 use xpath::{Collation, Node, Value};
 
 /// Nodes by the value of a key.
@@ -14,9 +14,11 @@ use xpath::{Collation, Node, Value};
 pub(super) struct KeyIndex {
     texts: HashMap<Box<str>, Vec<Node>>,
     /// By values that are not strings (XSLT 2.0).
-    values: HashMap<xpath::atomic::Bucket, Vec<(Atomic, Vec<Node>)>>,
+    values: HashMap<Bucket, Vec<(Atomic, Vec<Node>)>>,
     /// By composite values (XSLT 3.0).
-    composite: HashMap<Vec<xpath::atomic::Bucket>, Vec<Keyed>>,
+    composite: HashMap<Vec<Bucket>, Vec<Keyed>>,
+    /// Some value is an `xs:float` (see [`Atomic::bucket`]).
+    floats: bool,
 }
 
 /// Composite keys with their nodes.
@@ -28,18 +30,44 @@ impl KeyIndex {
     }
 
     pub(super) fn of_value(&self, atom: &Atomic) -> Option<&Vec<Node>> {
-        let alike = self.values.get(&atom.bucket())?;
-        alike.iter().find(|(value, _)| same_value(value, atom)).map(|(_, nodes)| nodes)
+        let is_it = |(value, _): &&(Atomic, Vec<Node>)| same_value(value, atom);
+        let found = match atom.is_float() && !self.floats {
+            true => self.values.values().flatten().find(is_it),
+            false => self.values.get(&atom.bucket(self.floats))?.iter().find(is_it),
+        };
+        found.map(|(_, nodes)| nodes)
     }
 
     pub(super) fn of_values(&self, atoms: &[Atomic]) -> Option<&Vec<Node>> {
-        let hash: Vec<_> = atoms.iter().map(Atomic::bucket).collect();
-        let alike = self.composite.get(&hash)?;
-        alike.iter().find(|(values, _)| same_values(values, atoms)).map(|(_, nodes)| nodes)
+        let is_it = |(values, _): &&Keyed| same_values(values, atoms);
+        let found = match atoms.iter().any(Atomic::is_float) && !self.floats {
+            true => self.composite.values().flatten().find(is_it),
+            false => self.composite.get(&self.hash(atoms))?.iter().find(is_it),
+        };
+        found.map(|(_, nodes)| nodes)
+    }
+
+    fn hash(&self, atoms: &[Atomic]) -> Vec<Bucket> {
+        atoms.iter().map(|atom| atom.bucket(self.floats)).collect()
+    }
+
+    /// Hashes what is there anew when the first `xs:float` comes.
+    fn see_floats(&mut self, atoms: &[Atomic]) {
+        if self.floats || !atoms.iter().any(Atomic::is_float) {
+            return;
+        }
+        self.floats = true;
+        for entry in std::mem::take(&mut self.values).into_values().flatten() {
+            self.values.entry(entry.0.bucket(true)).or_default().push(entry);
+        }
+        for entry in std::mem::take(&mut self.composite).into_values().flatten() {
+            self.composite.entry(self.hash(&entry.0)).or_default().push(entry);
+        }
     }
 
     fn add_values(&mut self, atoms: Vec<Atomic>, node: Node) {
-        let alike = self.composite.entry(atoms.iter().map(Atomic::bucket).collect()).or_default();
+        self.see_floats(&atoms);
+        let alike = self.composite.entry(self.hash(&atoms)).or_default();
         match alike.iter_mut().find(|(values, _)| same_values(values, &atoms)) {
             Some((_, list)) if list.last() == Some(&node) => {}
             Some((_, list)) => list.push(node),
@@ -58,7 +86,8 @@ impl KeyIndex {
     }
 
     fn add_value(&mut self, atom: Atomic, node: Node) {
-        let alike = self.values.entry(atom.bucket()).or_default();
+        self.see_floats(std::slice::from_ref(&atom));
+        let alike = self.values.entry(atom.bucket(self.floats)).or_default();
         match alike.iter_mut().find(|(value, _)| same_value(value, &atom)) {
             Some((_, list)) if list.last() == Some(&node) => {}
             Some((_, list)) => list.push(node),

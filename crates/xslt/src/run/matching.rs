@@ -190,9 +190,7 @@ impl Engine<'_> {
                 for predicate in predicates {
                     let focus = matching_focus(focus, 1, 1);
                     let holds = match self.value(&predicate.expr, focus, frame, Default::default()) {
-                        Ok(Value::Number(number)) => number == 1.0,
-                        Ok(Value::Atomic(atom)) if atom.is_numeric() => atom.to_double() == 1.0,
-                        Ok(value) => value.to_boolean(),
+                        Ok(value) => holds_at(&value, 1),
                         // An error in a pattern: the item does not match (XSLT 3.0 section 5.5.4).
                         Err(error) if error.has_code() && !self.is_exceeded() => false,
                         Err(error) => return Err(error),
@@ -371,12 +369,7 @@ impl Engine<'_> {
             let mut kept = Vec::new();
             for (at, sibling) in list.into_iter().enumerate() {
                 let focus = matching_focus(&Focus { node: sibling, ..*focus }, at + 1, size);
-                let holds = match self.value(&predicate.expr, focus, frame, Default::default())? {
-                    Value::Number(number) => number == (at + 1) as f64,
-                    Value::Atomic(atom) if atom.is_numeric() => atom.to_double() == (at + 1) as f64,
-                    value => value.to_boolean(),
-                };
-                if holds {
+                if holds_at(&self.value(&predicate.expr, focus, frame, Default::default())?, at + 1) {
                     kept.push(sibling);
                 }
             }
@@ -414,12 +407,7 @@ impl Engine<'_> {
             for (at, sibling) in list.into_iter().enumerate() {
                 let focus = matching_focus(&Focus { node: sibling, ..*focus }, at + 1, size);
                 let value = self.with_current(&predicate.expr, focus, matched, frame, Default::default())?;
-                let holds = match value {
-                    Value::Number(number) => number == (at + 1) as f64,
-                    Value::Atomic(atom) if atom.is_numeric() => atom.to_double() == (at + 1) as f64,
-                    value => value.to_boolean(),
-                };
-                if holds {
+                if holds_at(&value, at + 1) {
                     kept.push(sibling);
                 }
             }
@@ -431,11 +419,7 @@ impl Engine<'_> {
     /// Whether a predicate holds for a node without siblings.
     fn holds_alone(&self, predicate: &Predicate, focus: &Focus, frame: &Frame) -> Res<bool> {
         let value = self.value(&predicate.expr, matching_focus(focus, 1, 1), frame, Default::default())?;
-        Ok(match value {
-            Value::Number(number) => number == 1.0,
-            Value::Atomic(atom) if atom.is_numeric() => atom.to_double() == 1.0,
-            value => value.to_boolean(),
-        })
+        Ok(holds_at(&value, 1))
     }
 
     /// Whether the first predicate of a step holds, which may ask for the position.
@@ -492,11 +476,7 @@ impl Engine<'_> {
             (at, size)
         };
         let focus = matching_focus(focus, position, size);
-        Ok(match self.value(&predicate.expr, focus, frame, Default::default())? {
-            Value::Number(number) => number == position as f64,
-            Value::Atomic(atom) if atom.is_numeric() => atom.to_double() == position as f64,
-            value => value.to_boolean(),
-        })
+        Ok(holds_at(&self.value(&predicate.expr, focus, frame, Default::default())?, position))
     }
 
     /// The number of siblings that pass the test of a step: counted once for the children of a node.
@@ -576,4 +556,16 @@ fn siblings(node: Node, list: impl Iterator<Item = NodeId>) -> Vec<Node> {
 fn matching_focus(focus: &Focus, position: usize, size: usize) -> Focus {
     let (position, size) = (position as u32, size as u32);
     Focus { position, size, ..Focus::new(focus.node, focus.depth + 1, focus.next) }
+}
+
+/// Whether the value of a predicate holds at a position. What has no effective boolean value (a date, several numbers) is an
+/// error, and so no match (XSLT 3.0 section 5.5.4).
+fn holds_at(value: &Value, position: usize) -> bool {
+    match value {
+        Value::Number(number) => *number == position as f64,
+        Value::Atomic(atom) if atom.is_numeric() => atom.to_double() == position as f64,
+        Value::Atomic(atom) => atom.to_boolean().unwrap_or(false),
+        Value::Sequence(items) => items.first().is_some_and(|first| first.node().is_some()),
+        value => value.to_boolean(),
+    }
 }

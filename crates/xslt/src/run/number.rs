@@ -7,7 +7,7 @@ use crate::pattern::Pattern;
 use std::collections::HashMap;
 use xml::{Document, NameId, NodeId, NodeKind};
 use xpath::Node;
-use xpath::format::numbering::{NumberFormat, format_list};
+use xpath::format::numbering::{NumberFormat, Numeral, format_list};
 
 /// The last counted node of each `xsl:number`, and its number.
 pub(super) type CountedNumbers = HashMap<Counted, (NodeId, usize)>;
@@ -27,28 +27,31 @@ pub(super) struct Counted {
 impl Engine<'_> {
     /// The text that `xsl:number` writes.
     pub(super) fn number(&self, number: &Number, focus: Focus, frame: &Frame, place: Place) -> Res<String> {
-        let numbers: Vec<f64> = match (&number.value, &number.select) {
+        let numbers: Vec<Numeral> = match (&number.value, &number.select) {
             (Some(value), _) if number.version2 => {
                 let value = self.value(value, focus, frame, place)?;
                 let mut numbers = Vec::with_capacity(value.len());
                 for item in value.items() {
-                    let number = self.atom(item).to_double();
+                    let atom = self.atom(item);
+                    let number = atom.to_double();
                     if number.is_nan() || number.is_infinite() || number < -0.5 {
                         let shown = xpath::number::format(number);
                         let message = format!("XTDE0980: xsl:number cannot write {shown}");
                         return Err(self.fail(place, message));
                     }
-                    numbers.push(number);
+                    numbers.push(Numeral::from(&atom));
                 }
                 numbers
             }
-            (Some(value), _) => vec![self.with(value, focus, frame, place, |e, cx| e.evaluate_number(cx))?],
+            (Some(value), _) => {
+                vec![self.with(value, focus, frame, place, |e, cx| e.evaluate_number(cx))?.into()]
+            }
             (None, Some(select)) => {
                 let value = self.value(select, focus, frame, place)?;
                 match (value.len(), value.item(0)) {
                     (1, Some(xpath::Item::Node(node))) => {
                         let focus = Focus { node, ..focus };
-                        self.count(number, &focus, frame)?.into_iter().map(|n| n as f64).collect()
+                        self.count(number, &focus, frame)?.into_iter().map(|n| (n as f64).into()).collect()
                     }
                     _ => {
                         let message = "XTTE1000: select of xsl:number must be a single node";
@@ -56,7 +59,9 @@ impl Engine<'_> {
                     }
                 }
             }
-            (None, None) => self.count(number, &focus, frame)?.into_iter().map(|n| n as f64).collect(),
+            (None, None) => {
+                self.count(number, &focus, frame)?.into_iter().map(|n| (n as f64).into()).collect()
+            }
         };
         let format = self.avt(&number.format, focus, frame, place)?;
         let text = |avt: &Option<crate::model::Avt>| match avt {
@@ -99,19 +104,20 @@ impl Engine<'_> {
                 starts.into_iter().map(|n| n as f64).collect()
             }
         };
-        let numbers: Vec<f64> = match (starts.as_slice(), &number.value) {
+        let numbers: Vec<Numeral> = match (starts.as_slice(), &number.value) {
             ([], _) => numbers,
             // The last token counts for all further numbers.
             ([.., last], _) => {
-                numbers.iter().enumerate().map(|(at, n)| n + starts.get(at).unwrap_or(last) - 1.0).collect()
+                let started = |(at, n): (usize, &Numeral)| n.number + starts.get(at).unwrap_or(last) - 1.0;
+                numbers.iter().enumerate().map(|number| started(number).into()).collect()
             }
         };
         let ordinal = text(&number.ordinal)?.is_some_and(|ordinal| !ordinal.is_empty());
         if numbers.is_empty() && !number.version2 {
             return Ok(String::new());
         }
-        if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {
-            return Ok(xpath::number::format(*number).into_owned());
+        if let Some(numeral) = numbers.iter().find(|numeral| !numeral.number.is_finite()) {
+            return Ok(xpath::number::format(numeral.number).into_owned());
         }
         let grouping = match (&separator, size) {
             (Some(separator), Some(size)) => Some((separator.as_str(), size)),

@@ -235,7 +235,7 @@ impl Engine<'_> {
             let value = self.sequence_of(&sort.body, focus, frame, sort.place)?;
             let text = self.joined(&value, " ");
             match keys {
-                Keys::Number(list) => list.push(xpath::number::parse(&text)),
+                Keys::Number(list) => list.push(self.number_of(&text)),
                 Keys::Text(list) => list.push(&text),
                 Keys::Typed(_) => {}
             }
@@ -245,7 +245,7 @@ impl Engine<'_> {
             Keys::Number(list) => list.push(match &sort.select {
                 Some(select) if let Some(number) = self.only_number(select, node) => number,
                 Some(select) => self.with(select, focus, frame, sort.place, |e, cx| e.evaluate_number(cx))?,
-                None => xpath::number::parse(&self.context_text(node)),
+                None => self.number_of(&self.context_text(node)),
             }),
             Keys::Text(list) => match &sort.select {
                 Some(select) => self.with(select, focus, frame, sort.place, |e, cx| {
@@ -257,6 +257,14 @@ impl Engine<'_> {
             Keys::Typed(_) => {}
         }
         Ok(())
+    }
+
+    /// `number()` of a text, by the version of the processor: from XPath 2.0 on also with an exponent.
+    fn number_of(&self, text: &str) -> f64 {
+        match self.plan.version2 {
+            true => xpath::atomic::parse_double(text).unwrap_or(f64::NAN),
+            false => xpath::number::parse(text),
+        }
     }
 
     /// The value of the only node of a path of names, if it is a number by all versions.

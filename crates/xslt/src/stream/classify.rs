@@ -6,6 +6,7 @@ use crate::expr::Expr;
 use crate::model::{Argument, Avt, AvtPart, Binding, Instruction, Op, Place, Plan, Sort};
 use crate::pattern::Anchor;
 use crate::version2::{Content, Grouping, Version2};
+use crate::version3::{Part, Version3};
 use std::collections::HashMap;
 use xpath::{Type, Version};
 
@@ -219,14 +220,18 @@ impl Classifier<'_> {
             Op::Leaf(leaf) => self.expr(&leaf.select, Use::Value, base, place).map(|_| 0),
             Op::ValueOf { select, .. } => self.expr(select, Use::Value, base, place).map(|_| 0),
             Op::ApplyTemplates { select, sorts, arguments, .. } => {
-                self.arguments(arguments, base)?;
-                self.select(select.as_ref(), sorts, base, place, true).map(|(reads, _)| reads)
+                let arguments = self.arguments(arguments, base);
+                let selected = self.select(select.as_ref(), sorts, base, place, true);
+                arguments.and(selected).map(|(reads, _)| reads)
             }
             Op::ForEach { select, sorts, body } => {
-                let (reads, nodes) = self.select(Some(select), sorts, base, place, false)?;
+                let selected = self.select(Some(select), sorts, base, place, false);
                 let outer = self.size.take();
+                // On a complete node: what the body reads elsewhere must be there.
+                let nodes = selected.as_ref().map_or(At::Below, |(_, nodes)| *nodes);
                 let inside = self.body(body, nodes);
                 let size = std::mem::replace(&mut self.size, outer);
+                let (reads, _) = selected?;
                 if reads == 0 {
                     // On complete nodes, such as attributes, the body may read everything.
                     return Ok(0);
@@ -248,8 +253,9 @@ impl Classifier<'_> {
                 Ok(0)
             }
             Op::CallTemplate { template, arguments, .. } => {
-                self.arguments(arguments, base)?;
+                let arguments = self.arguments(arguments, base);
                 let reads = self.template(*template);
+                arguments?;
                 if base == At::Focus { reads } else { Ok(0) }
             }
             Op::If { test, body } => {
@@ -361,8 +367,10 @@ impl Classifier<'_> {
                 name.and(code).and(reads)
             }
             Version2::Sequential(body) => self.body(body, base),
-            Version2::Copy { select: Some(select), .. } => {
-                self.expr(select, Use::Value, base, place)?;
+            Version2::Copy { select: Some(select), sets, body, .. } => {
+                let select = self.expr(select, Use::Value, base, place);
+                let _ = (self.sets(sets, At::Below, place), self.body(body, At::Below));
+                select?;
                 Err(self.at(place, "xsl:copy goes on with another node".into()))
             }
             Version2::Copy { sets, body, .. } => {
@@ -375,7 +383,10 @@ impl Classifier<'_> {
                 self.binding(value, base, place)
             }
             Version2::Convert { .. } | Version2::Isolate => Ok(0),
-            Version2::Version3(_) => Err(self.at(place, "instructions of XSLT 3.0 are not followed".into())),
+            Version2::Version3(version3) => {
+                self.version3(version3, base, place);
+                Err(self.at(place, "instructions of XSLT 3.0 need the complete node".into()))
+            }
             Version2::NextMatch { arguments } => {
                 self.arguments(arguments, base)?;
                 match base {
@@ -425,6 +436,85 @@ impl Classifier<'_> {
                 let reads = self.inner(body, base, place);
                 select.and(reads)
             }
+        }
+    }
+
+    /// An instruction of XSLT 3.0, on a complete node: whether it reads the document elsewhere.
+    fn version3(&mut self, version3: &Version3, base: At, place: Place) {
+        match version3 {
+            Version3::Iterate { select, params, body, completion } => {
+                let _ = self.expr(select, Use::Value, base, place);
+                for param in params {
+                    let _ = self.binding(&param.value, base, place);
+                }
+                let outer = self.size.take();
+                let _ = self.body(body, At::Below);
+                self.size = outer;
+                if let Some(completion) = completion {
+                    let _ = self.content(completion, base, place);
+                }
+            }
+            Version3::NextIteration { arguments } => {
+                for (_, argument) in arguments {
+                    let _ = self.binding(&argument.value, base, argument.place);
+                }
+            }
+            Version3::Break { content } => {
+                let _ = self.content(content, base, place);
+            }
+            Version3::Try { content, catches, .. } => {
+                let _ = self.content(content, base, place);
+                for caught in catches {
+                    let _ = self.content(&caught.content, base, place);
+                }
+            }
+            Version3::Map { body } | Version3::WherePopulated { body } => {
+                let _ = self.body(body, base);
+            }
+            Version3::MapEntry { key, content } => {
+                let _ = (self.expr(key, Use::Value, base, place), self.content(content, base, place));
+            }
+            Version3::Conditional { parts } => {
+                for part in parts {
+                    let _ = match part {
+                        Part::Always(body) => self.body(body, base),
+                        Part::OnEmpty(content) | Part::OnNonEmpty(content) => {
+                            self.content(content, base, place)
+                        }
+                    };
+                }
+            }
+            Version3::SourceDocument { href, body, .. } => {
+                let _ = (self.avt(href, base, place), self.body(body, At::Elsewhere));
+            }
+            Version3::Assert { test, content, code, .. } => {
+                let _ = (self.expr(test, Use::Value, base, place), self.content(content, base, place));
+                if let Some(code) = code {
+                    let _ = self.avt(code, base, place);
+                }
+            }
+            Version3::Merge { sources, action } => {
+                for source in sources {
+                    let outside = [&source.each, &source.sources];
+                    for e in outside.into_iter().flatten() {
+                        let _ = self.expr(e, Use::Value, base, place);
+                    }
+                    let _ = self.expr(&source.select, Use::Value, base, place);
+                    for key in &source.keys {
+                        let _ = self.content(&key.content, At::Below, place);
+                        let avts =
+                            [&key.descending, &key.lang, &key.case_order, &key.data_type, &key.collation];
+                        for avt in avts.into_iter().flatten() {
+                            let _ = self.avt(avt, base, place);
+                        }
+                    }
+                }
+                let outer = self.size.take();
+                let _ = self.body(action, At::Below);
+                self.size = outer;
+            }
+            Version3::Evaluate(_) => self.refuse(place, "xsl:evaluate may read the whole document".into()),
+            Version3::ContextItem { .. } => {}
         }
     }
 
@@ -495,19 +585,21 @@ impl Classifier<'_> {
     }
 
     fn sets(&mut self, sets: &[usize], base: At, place: Place) -> Result<(), NotStreamable> {
+        let mut outcome = Ok(());
         for set in sets {
             for part in &self.plan.sets[*set].parts {
                 if self.depth >= MAX_DEPTH {
-                    return Err(self.at(place, "attribute sets lead to one another too deeply".into()));
+                    self.refuse(place, "attribute sets lead to one another too deeply".into());
+                    return Ok(());
                 }
                 self.depth += 1;
-                let read =
-                    self.sets(&part.uses, base, place).and_then(|()| self.inner(&part.body, base, place));
+                let uses = self.sets(&part.uses, base, place);
+                let read = self.inner(&part.body, base, place);
                 self.depth -= 1;
-                read?;
+                outcome = outcome.and(uses).and(read.map(|_| ()));
             }
         }
-        Ok(())
+        outcome
     }
 
     /// Arguments of a template that may continue in another window: values, not nodes.

@@ -227,34 +227,44 @@ impl Walk {
         base: At,
         inner: bool,
     ) -> At {
-        match (prefix, name) {
-            ("", "last") => self.found.size |= !inner,
-            ("", "current") => {
+        let prefixed = !prefix.is_empty();
+        if prefixed && self.functions && name != "node-set" {
+            self.leave("it may call a function of the stylesheet");
+            return At::Elsewhere;
+        }
+        // Functions of the language may have a prefix (`fn:last()`), which is not resolved here.
+        match name {
+            "last" => self.found.size |= !inner,
+            "current" => {
                 self.end(self.focus, using);
                 return self.focus;
             }
-            ("", "key" | "id") => self.leave("it looks nodes up in the whole document"),
-            ("", "current-group") => return At::Below,
-            ("", "root" | "idref" | "element-with-id" | "collection") => {
+            "key" | "id" => self.leave("it looks nodes up in the whole document"),
+            "current-group" => return At::Below,
+            "root" | "idref" | "element-with-id" | "collection" => {
                 self.leave("it looks nodes up in the whole document");
             }
-            ("", "generate-id" | "unparsed-entity-uri") => self.leave("it needs the whole document"),
-            ("", "string" | "number" | "string-length" | "normalize-space") if arguments.is_empty() => {
+            "generate-id" | "unparsed-entity-uri" | "unparsed-entity-public-id" => {
+                self.leave("it needs the whole document");
+            }
+            "path" => self.leave("it looks at siblings, or at what precedes or follows"),
+            // The context node, with its content.
+            "string" | "number" | "string-length" | "normalize-space" | "data" | "has-children"
+            | "copy-of" | "snapshot"
+                if arguments.is_empty() =>
+            {
                 self.end(base, Use::Value);
             }
-            ("", "count" | "name" | "local-name" | "namespace-uri" | "boolean" | "not") => {
+            "count" | "name" | "local-name" | "namespace-uri" | "boolean" | "not" => {
                 arguments.iter().for_each(|a| {
                     self.expr(a, Use::Exists, base, inner);
                 });
             }
-            (_, "evaluate" | "map" | "closure") if !prefix.is_empty() => self.leave("it evaluates a text"),
-            (_, _) if !prefix.is_empty() && self.functions && name != "node-set" => {
-                self.leave("it may call a function of the stylesheet");
-            }
+            "evaluate" | "map" | "closure" if prefixed => self.leave("it evaluates a text"),
             _ => {
                 let all: Vec<At> = arguments.iter().map(|a| self.expr(a, Use::Value, base, inner)).collect();
                 if self.version2 && name != "document" && name != "doc"
-                    || name != "node-set" && name != "document" && !prefix.is_empty()
+                    || name != "node-set" && name != "document" && prefixed
                 {
                     return farthest(&all);
                 }

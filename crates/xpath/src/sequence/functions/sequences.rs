@@ -1,7 +1,7 @@
 //! Sequences (F&O section 15).
 
 use super::{Call, Entry, Looks, Outcome, row};
-use crate::atomic::Atomic;
+use crate::atomic::{Atomic, Bucket};
 use crate::collation::Collation;
 use crate::eval::spend;
 use crate::sequence::operators;
@@ -76,7 +76,8 @@ pub(crate) fn part(value: &Value, indexes: Range<usize>) -> Outcome {
 pub(crate) fn distinct(atoms: Vec<Atomic>, collation: Collation) -> Vec<Atomic> {
     let mut texts: HashSet<Arc<str>> = HashSet::new();
     // By a hash key that equal values share.
-    let mut others: HashMap<i128, Vec<Atomic>> = HashMap::new();
+    let mut others: HashMap<Bucket, Vec<Atomic>> = HashMap::new();
+    let floats = atoms.iter().any(Atomic::is_float);
     let nan = |a: &Atomic| a.is_numeric() && a.to_double().is_nan();
     let mut kept = Vec::new();
     for atom in atoms {
@@ -86,7 +87,7 @@ pub(crate) fn distinct(atoms: Vec<Atomic>, collation: Collation) -> Vec<Atomic> 
                 Cow::Owned(key) => key.into(),
             }),
             None => {
-                let alike = others.entry(bucket(&atom)).or_default();
+                let alike = others.entry(atom.bucket(floats)).or_default();
                 let new = !alike.iter().any(|o| operators::equal(o, &atom) || (nan(o) && nan(&atom)));
                 if new {
                     alike.push(atom.clone());
@@ -99,20 +100,6 @@ pub(crate) fn distinct(atoms: Vec<Atomic>, collation: Collation) -> Vec<Atomic> 
         }
     }
     kept
-}
-
-/// A hash key that equal values share.
-fn bucket(atom: &Atomic) -> i128 {
-    match atom {
-        Atomic::Moment(m) => m.utc_nanos(operators::IMPLICIT_ZONE),
-        Atomic::Duration(d) => d.nanos ^ i128::from(d.months),
-        _ if atom.is_numeric() => {
-            // A float equals the doubles that round to it.
-            let number = atom.to_double() as f32;
-            if number == 0.0 || number.is_nan() { 0 } else { i128::from(number.to_bits()) }
-        }
-        _ => -1,
-    }
 }
 
 fn distinct_values(c: &Call<'_, '_>) -> Outcome {
