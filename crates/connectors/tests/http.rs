@@ -168,6 +168,22 @@ fn bodies() {
     }
 }
 
+/// What the editor writes for a request without a body; the message's own must not go instead.
+#[test]
+fn an_empty_json_body_is_none() {
+    for inside in
+        ["<requestBodyJson></requestBodyJson>", "", "<requestBodyJson>{${payload.none}}</requestBodyJson>"]
+    {
+        let operation = format!(
+            "<http.post configKey='conn'><requestBodyType>JSON</requestBodyType>{inside}</http.post>"
+        );
+        let mut end = echoed(&operation, &[JSON], r#"{"a":1}"#);
+        assert_eq!(end.fault(), None, "{inside}: {:?}", end.property("ERROR_DETAIL"));
+        let _ = end.payload();
+        assert!(end.context.payload.is_empty(), "{inside}");
+    }
+}
+
 /// A backend that answers with the head of the request.
 fn heads() -> String {
     use std::io::{Read, Write};

@@ -166,8 +166,12 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let (mut min, mut max, mut timeout) = (None, None, None);
     if let Some(condition) = element.child("completeCondition") {
         if let Some(attribute) = condition.attribute("timeout") {
-            match attribute.value.trim().parse::<u64>() {
-                Ok(seconds) => timeout = Some(Duration::from_secs(seconds)).filter(|limit| !limit.is_zero()),
+            // As with the counts, -1 says that there is none.
+            match attribute.value.trim().parse::<i64>() {
+                Ok(seconds) => {
+                    let seconds = u64::try_from(seconds).ok().filter(|&seconds| seconds > 0);
+                    timeout = seconds.map(Duration::from_secs);
+                }
                 Err(_) => {
                     let message = format!("`{}` is not a number of seconds", attribute.value);
                     compiler.error("bad-value", message, attribute.value_span, "expected whole seconds");

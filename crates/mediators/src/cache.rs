@@ -77,7 +77,7 @@ The collector, which may also come after a `call`, keeps an answer for `timeout`
 `responseCodes` (default: any but 206 and 304), the method is one of `methods` and its body is not larger than `maxMessageSize`. Each cache
 has at most 64 MiB; the answer that was not used for the longest time is removed first. A reload keeps the answers, unless it changes the definition of the cache.
 
-With `enableCacheControl` an answer with `no-store` is not kept. An answer with `no-cache`, or older than its `max-age`, is requested again, with
+With `enableCacheControl` an answer with `no-store` or `private` is not kept. An answer with `no-cache`, or older than its `s-maxage` or `max-age`, is requested again, with
 `If-None-Match` if it has an ETag; after a 304 the client gets the cached answer. `includeAgeHeader` adds `Age`.",
     inside: &[
         Inside::new(
@@ -524,13 +524,21 @@ impl Control {
         let etag =
             context.headers.get("ETag").map(|etag| etag.trim().to_owned()).filter(|etag| !etag.is_empty());
         let mut control = Control { etag, ..Control::default() };
+        let age = |value: &str| value.trim().trim_matches('"').parse().ok();
+        let mut shared = false;
         for value in context.headers.get_all("Cache-Control") {
             for directive in String::from_utf8_lossy(value).split(',') {
                 let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
                 match name.trim().to_ascii_lowercase().as_str() {
-                    "no-store" => control.no_store = true,
+                    // What is private is for one client, and this cache is for all (RFC 9111, section 5.2.2.7).
+                    "no-store" | "private" => control.no_store = true,
                     "no-cache" => control.no_cache = true,
-                    "max-age" => control.max_age = value.trim().trim_matches('"').parse().ok(),
+                    "max-age" if !shared => control.max_age = age(value),
+                    // Said to shared caches: it counts before `max-age`, wherever it stands.
+                    "s-maxage" if age(value).is_some() => {
+                        control.max_age = age(value);
+                        shared = true;
+                    }
                     _ => {}
                 }
             }

@@ -515,6 +515,37 @@ mod tests {
     }
 
     #[test]
+    fn nothing_to_add_leaves_a_property_as_it_was() {
+        let held = "<property name='p' type='OM'><l xmlns=''><i>1</i></l></property>";
+        for (target, kept) in [("action='child'", "<l><i>1</i></l>"), ("", "")] {
+            for source in ["xpath='//none'", "xpath='//@k'", "type='property' property='none'"] {
+                let text = format!(
+                    "{held}<enrich><source {source}/><target type='property' property='p' {target}/></enrich>"
+                );
+                let tested = testing::main(&crate::registry(testing::endpoints), &text);
+                assert_eq!(tested.run(XML, "<r k='1'/>").property("p").as_deref(), Some(kept), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_body_of_an_envelope_gets_another_content() {
+        let envelope = format!(
+            "<soapenv:Envelope{SOAP}><soapenv:Header><h/></soapenv:Header><soapenv:Body><r><i>1</i><i>2</i></r></soapenv:Body></soapenv:Envelope>"
+        );
+        let soap = &[("Content-Type", "text/xml"), ("SOAPAction", "x")];
+        for clone in ["true", "false"] {
+            let text = format!(
+                "<enrich><source xpath='//i' clone='{clone}'/><target xpath='$body'/></enrich>\
+                 <property name='n' expression='concat(count($header/*), count($body/*))'/>"
+            );
+            assert_eq!(run(&text, XML, "<r><i>1</i></r>").as_deref(), Ok("<i>1</i>"), "{text}");
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert_eq!(tested.run(soap, &envelope).property("n").as_deref(), Some("12"), "{text}");
+        }
+    }
+
+    #[test]
     fn inline_content_and_properties() {
         for (text, headers, body, out) in [
             (

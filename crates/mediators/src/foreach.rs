@@ -3,15 +3,19 @@
 
 mod collection;
 
+use crate::support::{are_nested, copy_without};
 use crate::target::is_true;
 use config::Element;
+use flow::library::Scope;
 use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow, Inside,
     ListId, Mark, Mediator, Moves, Need, Page, SequenceRef, Step, Values,
 };
-use message::{Assembly, Envelope, Shell, Value, XmlValue};
+use message::jsonpath::JsonPath;
+use message::{Assembly, Envelope, Payload, Piece, Shell, SoapVersion, Value, XmlValue};
+use std::collections::HashSet;
 use std::sync::Arc;
-use xml::{NodeId, NodeKind};
+use xml::{Document, NodeId, NodeKind};
 
 /// `<foreach expression [id] [sequence] [continueLoopOnFailure]><sequence/>?</foreach>`
 pub const DEFINITION: Definition = Definition {
@@ -83,7 +87,8 @@ const PAGE: Page = Page {
 
 With `expression` the sequence runs on the message itself, once for each selected element, one after the other. During a run the body is that
 item alone, without SOAP headers; properties that one run sets are visible in the next. The first element of the body after each run is put
-back; all of them go to the end of the parent of the first item. With `json-eval` the items are those of an array; anything else is a fault.
+back; all of them go to the end of the parent of the first item. Elements of a property (`$ctx:order//item`) are items too: the results are put
+back into that property, and the message stays as it was. With `json-eval` the items are those of an array; anything else is a fault.
 `FOREACH_COUNTER` counts the runs from 0, and `FOREACH_ORIGINAL_MESSAGE` holds the original message; both names begin with the `id` and an underscore, if there is
 an `id`. If the sequence ends early (`drop`), the remaining items do not run and are lost. `respond` ends the loop as well: the client gets
 the item as it is then, and later answers of the flow are dropped. `send`, `call` and `callout` are not allowed inside. If the expression selects nothing, nothing happens.
@@ -139,6 +144,15 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         return None;
     }
     let items = compiler.expression(element, "expression")?;
+    if items.is_json() && !items.json_path().is_some_and(JsonPath::is_definite) {
+        let message = format!("`{}` is not a path to one array of the body", items.source());
+        compiler.warning(
+            "bad-expression",
+            message,
+            element.value_span("expression"),
+            "messages that come here fault",
+        );
+    }
     let body = match (element.attribute("sequence"), element.child("sequence")) {
         (Some(_), None) => compiler.sequence(element, "sequence")?,
         (None, Some(inside)) => {
@@ -254,16 +268,45 @@ impl Foreach {
     async fn xml(&self, context: &mut Context) -> Result<(), Fault> {
         let items = Arc::clone(&self.items);
         let nodes = flow::work_out(context, move |context| items.nodes(context)).await?;
+        if nodes.is_empty() && self.items.property().is_some() {
+            let items = Arc::clone(&self.items);
+            let held = flow::work_out(context, move |context| items.nodes_of_property(context)).await?;
+            return match held {
+                Some((held, nodes)) => self.of_property(held, nodes, context).await,
+                None => Ok(()),
+            };
+        }
         let taken = flow::compute::by_size(context, 0, move |context| take_out(nodes, context));
         let Some(TakenItems { nodes, parent, original, rest }) = taken.await? else { return Ok(()) };
-        let version = rest.version;
         context.properties.set(Arc::clone(&self.original), Value::Xml(Arc::clone(&original)));
         let whole = std::mem::take(&mut context.payload);
+        let results = self.results(&original.document, &nodes, rest.version, &whole, context).await?;
+        let more = whole.extent().max(results.len() * ITEM);
+        let put_together = move |context: &mut Context| {
+            context.payload = whole;
+            context.payload.set_assembly(Assembly::new(Arc::new(Shell::within(rest, parent)), results));
+            Ok(())
+        };
+        flow::compute::by_size(context, more, put_together).await
+    }
+
+    /// The first element that the body has after the run of each item.
+    async fn results(
+        &self,
+        document: &Document,
+        nodes: &[NodeId],
+        version: SoapVersion,
+        whole: &Payload,
+        context: &mut Context,
+    ) -> Result<Vec<Piece>, Fault> {
         let mut results = Vec::with_capacity(nodes.len());
         let mut count = 0;
+        // Those within another one run by themselves; mostly there are none.
+        let within =
+            if are_nested(document, nodes) { nodes.iter().copied().collect() } else { HashSet::new() };
         for (index, &node) in nodes.iter().enumerate() {
             let mut item = Envelope::empty(version);
-            item.document.copy_from(item.body, &original.document, node);
+            copy_without(&mut item.document, item.body, document, node, &within);
             context.payload = whole.emptied();
             context.payload.set_envelope(item);
             let ended = self.item(index, context).await?;
@@ -286,13 +329,63 @@ impl Foreach {
             }
         }
         context.properties.set(Arc::clone(&self.counter), Value::Integer(count as i64));
-        let more = whole.extent().max(results.len() * ITEM);
+        Ok(results)
+    }
+
+    /// Runs on elements of a property: the results replace them there, and the message stays as it was.
+    async fn of_property(
+        &self,
+        held: Arc<XmlValue>,
+        nodes: Vec<NodeId>,
+        context: &mut Context,
+    ) -> Result<(), Fault> {
+        let nodes: Vec<_> =
+            nodes.into_iter().filter(|&node| held.document.kind(node) == NodeKind::Element).collect();
+        let Some(&first) = nodes.first() else { return Ok(()) };
+        let original = flow::compute::by_size(context, 0, |context| {
+            let envelope = context.shared_envelope()?;
+            let version = envelope.version;
+            let value =
+                XmlValue { document: Arc::new(envelope.document.clone()), nodes: vec![envelope.root] };
+            Ok((Value::Xml(Arc::new(value)), version))
+        });
+        let (original, version) = original.await?;
+        context.properties.set(Arc::clone(&self.original), original);
+        let whole = std::mem::take(&mut context.payload);
+        let results = self.results(&held.document, &nodes, version, &whole, context).await?;
+        context.payload = whole;
+        let Some((scope, name, _)) = self.items.property() else { return Ok(()) };
+        let name: Arc<str> = Arc::from(name);
         let put_together = move |context: &mut Context| {
-            context.payload = whole;
-            context.payload.set_assembly(Assembly::new(Arc::new(Shell::within(rest, parent)), results));
-            Ok(())
+            let mut document = (*held.document).clone();
+            let parent = document.parent(first).filter(|&parent| document.kind(parent) == NodeKind::Element);
+            nodes.iter().for_each(|&node| document.detach(node));
+            let made: Vec<_> = results
+                .iter()
+                .map(|(envelope, node)| {
+                    let parent = parent.unwrap_or(Document::ROOT);
+                    XmlValue::copy_to(&mut document, parent, &envelope.document, *node)
+                })
+                .collect();
+            let mut roots = held.nodes.clone();
+            if parent.is_none() {
+                roots.retain(|root| !nodes.contains(root));
+                roots.extend(made);
+            }
+            let value = Value::Xml(Arc::new(XmlValue { document: Arc::new(document), nodes: roots }));
+            match scope {
+                Scope::Default | Scope::Axis2 | Scope::Operation => {
+                    crate::property::set(scope, name, value, context)
+                }
+                Scope::Variable => {
+                    context.variables.set(&*name, value);
+                    Ok(())
+                }
+                // A local entry or a parameter is not the message's to change.
+                _ => Ok(()),
+            }
         };
-        flow::compute::by_size(context, more, put_together).await
+        flow::compute::by_size(context, 0, put_together).await
     }
 
     async fn json(&self, context: &mut Context) -> Result<(), Fault> {
@@ -488,6 +581,72 @@ mod tests {
     }
 
     #[test]
+    fn elements_of_a_property_are_items_and_stay_in_it() {
+        let held = "<property name='om' type='OM'><o xmlns=''><h/><i>1</i><i>2</i><t/></o></property>";
+        let inside = "<property name='seen' expression=\"concat($ctx:seen, //i, get-property('FOREACH_COUNTER'))\"/>\
+            <payloadFactory><format><n xmlns=''>$1</n></format><args><arg expression='//i'/></args></payloadFactory>";
+        let made = "<o><h/><t/><n>1</n><n>2</n></o>";
+        let list = "<enrich><source xpath='//x'/><target type='property' property='om'/></enrich>";
+        for (before, expression, inside, om) in [
+            (held, "$ctx:om//i", inside, made),
+            (held, "get-property('om')/i", inside, made),
+            (held, "$ctx:om//i", "<drop/>", "<o><h/><t/><i>1</i></o>"),
+            (held, "$ctx:om//none", inside, "<o><h/><i>1</i><i>2</i><t/></o>"),
+            // The elements themselves are what the property holds.
+            (list, "$ctx:om", "<property name='k' value='1'/>", "<x>a</x><x>b</x>"),
+        ] {
+            for (headers, body) in [(XML, "<a><x>a</x><x>b</x></a>"), (JSON, r#"{"x":["a","b"]}"#)] {
+                let text = format!(
+                    "{before}<foreach expression=\"{expression}\"><sequence>{inside}</sequence></foreach>"
+                );
+                let tested = testing::main(&crate::registry(testing::endpoints), &text);
+                let mut end = tested.run(headers, body);
+                assert_eq!(end.outcome().as_deref(), Ok(body), "{text}");
+                assert_eq!(end.property("om").as_deref(), Some(om), "{text}");
+            }
+        }
+        // A local entry is everybody's: its items run, and it stays.
+        let text = "<foreach expression=\"get-property('e')//i\"><sequence><property name='n' expression='concat($ctx:n, //i)'/></sequence></foreach>\
+            <!--top--><localEntry key='e'><o xmlns=''><i>1</i><i>2</i></o></localEntry>";
+        let end = testing::main(&crate::registry(testing::endpoints), text).run(XML, "<a/>");
+        assert_eq!(end.property("n").as_deref(), Some("12"));
+    }
+
+    #[test]
+    fn what_is_an_item_itself_is_not_in_another_one() {
+        let body = "<t><g>1<g>2</g></g><g>3</g></t>";
+        assert_eq!(
+            run("expression='//g'", "<log/>", XML, body).as_deref(),
+            Ok("<t><g>1</g><g>2</g><g>3</g></t>")
+        );
+    }
+
+    #[test]
+    fn a_path_that_is_none_to_one_array_is_said_when_the_configuration_loads() {
+        for (path, said) in [
+            ("$.l[*]", true),
+            ("$..l", true),
+            ("$ctx:p.l", true),
+            ("$.l", false),
+            ("$", false),
+            ("$.", false),
+        ] {
+            let text =
+                format!("<foreach expression='json-eval({path})'><sequence><log/></sequence></foreach>");
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            assert_eq!(
+                tested.reports("is not a path to one array of the body"),
+                said,
+                "{path}: {:?}",
+                tested.found
+            );
+            if said {
+                assert!(tested.run(JSON, r#"{"l":[1]}"#).fault().is_some(), "{path}");
+            }
+        }
+    }
+
+    #[test]
     fn a_failing_item_ends_the_flow_and_the_fault_sequence_sees_it() {
         let bad = "<payloadFactory><format>$1</format><args><arg expression='//i'/></args></payloadFactory>";
         let fault = run("expression='//i'", bad, XML, "<a><i>1</i></a>");
@@ -497,7 +656,6 @@ mod tests {
             ("json-eval($.a)", JSON, r#"{"a":1}"#),
             ("json-eval($.a)", JSON, ""),
             ("json-eval($.a)", JSON, "{"),
-            ("json-eval($..a)", JSON, r#"{"a":[1]}"#),
             ("/*", XML, "<a/>"),
             ("//i", XML, "<a"),
         ] {

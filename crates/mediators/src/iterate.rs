@@ -1,5 +1,6 @@
 //! `iterate`: one copy of the message for each item that an expression selects.
 
+use crate::support::{are_nested, copy_without};
 use crate::target::{
     CONTINUE_PARENT, Correlation, ID, SEQUENTIAL, TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target, is_true,
     parts,
@@ -61,7 +62,7 @@ The payload of a copy is its item alone; the SOAP header stays. With `preservePa
 removed, and the item of the copy is added at the end of the first element that `attachPath` selects; in JSON it replaces the value at `attachPath`.
 `attachPath` must have the language of `expression`; without it the item is added to the envelope, or becomes the JSON payload.
 
-An XPath that selects nothing, or no nodes, makes no copies; that is no error, and the client gets 202 if nothing else answers.
+Where one selected element is within another one, it is not in the copy of that one. An XPath that selects nothing, or no nodes, makes no copies; that is no error, and the client gets 202 if nothing else answers.
 A `json-eval` that selects nothing or no array is an error. The target runs the first of these that it has: the sequence inside, the
 sequence that it names, the endpoint inside, the endpoint that it names. If a copy fails, the fault sequence runs for that copy; the others go on.",
     inside: &[TARGET_ONCE, TARGET_SEQUENCE, TARGET_ENDPOINT],
@@ -244,7 +245,11 @@ impl Core {
                 Shell::within(rest, place)
             }
         };
-        let (envelope, nodes) = beside.unwrap_or((envelope, nodes));
+        let (envelope, nodes) = match beside {
+            Some(beside) => beside,
+            None if are_nested(&envelope.document, &nodes) => apart(&envelope, &nodes),
+            None => (envelope, nodes),
+        };
         Ok(Items::Xml { envelope, nodes: nodes.into_iter(), shell: Arc::new(shell) })
     }
 
@@ -337,6 +342,18 @@ impl Iterator for Copies {
     }
 }
 
+/// Elements of which some are within others: each of them once, in an envelope of their own.
+fn apart(envelope: &Envelope, nodes: &[xml::NodeId]) -> Selected {
+    let mut side_by_side = Envelope::empty(envelope.version);
+    let all = nodes.iter().copied().collect();
+    let body = side_by_side.body;
+    let copies = nodes
+        .iter()
+        .map(|&node| copy_without(&mut side_by_side.document, body, &envelope.document, node, &all));
+    let copies = copies.collect();
+    (Arc::new(side_by_side), copies)
+}
+
 /// A copy of the envelope without the given nodes, and without room for them.
 fn without(envelope: &Envelope, nodes: &[xml::NodeId]) -> Result<Envelope, Fault> {
     let mut cut = envelope.document.clone();
@@ -420,6 +437,27 @@ mod tests {
             assert!(plain.contains(answer) && plain.contains("<t"), "{attributes}: {body}");
         }
         assert!(split("expression='//i' sequential='true'", "//i", XML, order).starts_with("<i>1</i>"));
+    }
+
+    /// In both engines all items are taken out of the message before the first one is sent.
+    #[test]
+    fn what_is_an_item_itself_is_not_in_another_one() {
+        let tree = "<t xmlns:p='urn:p'><g k='p:a'>1<g><v/><g>3</g></g>2</g><g>4</g></t>";
+        let answer = split("expression='//g' sequential='true'", "//g", XML, tree);
+        // The client gets the first of them.
+        assert_eq!(answer.replace(" xmlns:p=\"urn:p\"", ""), "<g k=\"p:a\">12</g>");
+        let rest = split(
+            "expression='//g' preservePayload='true' attachPath='//t' sequential='true'",
+            "//t",
+            SOAP,
+            &format!(
+                "<s:Envelope xmlns:s='http://schemas.xmlsoap.org/soap/envelope/'><s:Body>{tree}</s:Body></s:Envelope>"
+            ),
+        );
+        for item in ["<g k=\"p:a\">12</g></t>", "<g><v/></g></t>", "<g>3</g></t>", "<g>4</g></t>"] {
+            let plain = rest.replace(" xmlns:p=\"urn:p\"", "");
+            assert_eq!(plain.matches(item).count(), 1, "{item}: {rest}");
+        }
     }
 
     #[test]

@@ -220,10 +220,12 @@ impl Aggregation {
         }
         let timeout = match aggregation.attribute("timeout") {
             None => None,
-            Some(attribute) => match attribute.value.trim().parse::<u64>() {
-                Ok(milliseconds) => {
-                    Some(Duration::from_millis(milliseconds)).filter(|limit| !limit.is_zero())
-                }
+            // As with the counts, -1 says that there is none.
+            Some(attribute) => match attribute.value.trim().parse::<i64>() {
+                Ok(milliseconds) => u64::try_from(milliseconds)
+                    .ok()
+                    .filter(|&milliseconds| milliseconds > 0)
+                    .map(Duration::from_millis),
                 Err(_) => {
                     let message = format!("`{}` is not a number of milliseconds", attribute.value);
                     compiler.error("bad-value", message, attribute.value_span, "expected whole milliseconds");
@@ -649,7 +651,7 @@ mod tests {
             "<sequence><call><endpoint><address uri='http://{address}/'/></endpoint></call></sequence>"
         );
         for (condition, made) in
-            [("timeout='50'", "[1]"), ("min-messages='1'", "[1]"), ("max-messages='1'", "[1]")]
+            [("timeout='50'", "[1]"), ("timeout='-1' min-messages='1'", "[1]"), ("max-messages='1'", "[1]")]
         {
             let inside =
                 format!("<aggregation expression='json-eval($.a)' {condition}/>{slow}{}", makes("{\"a\":1}"));

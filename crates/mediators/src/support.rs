@@ -5,7 +5,9 @@ use diagnostics::Span;
 use flow::reference::EndpointRef;
 use flow::{Compiler, Context, Fault, KeyValue};
 use message::Envelope;
+use std::collections::HashSet;
 use std::sync::Arc;
+use xml::{Document, NodeId};
 
 /// The endpoint with an address, as it would be written: with more `attributes` of the address, and elements `inside` of it. `None` after a
 /// recorded error.
@@ -89,6 +91,34 @@ pub(crate) fn envelope_with_headers(other: &Envelope) -> Envelope {
         }
     }
     envelope
+}
+
+/// Whether one of the nodes is within another one.
+pub(crate) fn are_nested(document: &Document, nodes: &[NodeId]) -> bool {
+    let all: HashSet<NodeId> = nodes.iter().copied().collect();
+    nodes.iter().any(|&node| {
+        std::iter::successors(document.parent(node), |&above| document.parent(above))
+            .any(|above| all.contains(&above))
+    })
+}
+
+/// Copies a node as the last child of another one, without those of `others` that are within it: each of these is an item by itself.
+pub(crate) fn copy_without(
+    target: &mut Document,
+    parent: NodeId,
+    document: &Document,
+    node: NodeId,
+    others: &HashSet<NodeId>,
+) -> NodeId {
+    let copy = target.copy_from(parent, document, node);
+    if others.is_empty() {
+        return copy;
+    }
+    let within = document.descendants(node).zip(target.descendants(copy));
+    let gone: Vec<NodeId> =
+        within.filter(|(original, _)| others.contains(original)).map(|(_, copied)| copied).collect();
+    gone.into_iter().for_each(|copied| target.detach(copied));
+    copy
 }
 
 /// Warns of a literal minimum above the maximum: see [`enough`].

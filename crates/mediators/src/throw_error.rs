@@ -56,6 +56,21 @@ struct ThrowError {
 }
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
+    if let Some(attribute) = element.attribute("errorMessage")
+        && attribute.value.contains("${")
+        && !attribute.value.trim_start().starts_with('{')
+    {
+        let message = "the `${…}` in `errorMessage` is text";
+        let advice = "to evaluate it, put all of the value into one: {${'text ' + …}}";
+        compiler.warning("expression", message, attribute.value_span, advice);
+    }
+    if let Some(attribute) = element.attribute("type")
+        && attribute.value.starts_with('{')
+        && attribute.value.ends_with('}')
+    {
+        let message = "the `type` of `throwError` is never an expression";
+        compiler.warning("expression", message, attribute.value_span, "this text becomes the ERROR_CODE");
+    }
     let code = element.attr("type").filter(|code| !code.is_empty()).unwrap_or("ANY").to_owned();
     let message = match element.attr("errorMessage") {
         Some(_) => Some(compiler.key_value(element, "errorMessage")?),
@@ -88,6 +103,15 @@ mod tests {
     use flow::testing;
 
     #[test]
+    fn a_type_that_looks_like_an_expression_is_said() {
+        for (value, said) in [("{json-eval($.t)}", true), ("STOCK", false), ("{", false)] {
+            let text = format!("<throwError type='{value}'/>");
+            let tested = testing::main(&registry(testing::endpoints), &text);
+            assert_eq!(tested.reports("is never an expression"), said, "{value}: {:?}", tested.found);
+        }
+    }
+
+    #[test]
     fn type_and_message_reach_the_fault_sequence() {
         for (attributes, wanted) in [
             (r#"type="STOCK" errorMessage="none left""#, "STOCK: none left"),
@@ -102,7 +126,9 @@ mod tests {
                    <property name="after" value="1"/><!--top-->
                    <sequence name="fault"><property name="seen" expression="concat($ctx:ERROR_CODE, ': ', $ctx:ERROR_MESSAGE)"/></sequence>"#
             );
-            let end = testing::main(&registry(testing::endpoints), &text).run(&[], "");
+            let tested = testing::main(&registry(testing::endpoints), &text);
+            assert_eq!(tested.reports("is text"), attributes.contains("\"no ${"), "{:?}", tested.found);
+            let end = tested.run(&[], "");
             assert_eq!(end.property("seen").as_deref(), Some(wanted));
             assert_eq!((end.property("after"), end.property("ERROR_DETAIL")), (None, None));
         }

@@ -175,7 +175,7 @@ impl Compiler<'_> {
         let mut proxy_names: HashMap<_, _, _> = proxy_names.collect();
         let mut api_rules: Vec<_> = apis.iter().map(|api| api.rule.clone()).collect();
         self.diagnostics.extend(std::mem::take(&mut self.aside));
-        let left_out = self.left_out(main, &mut proxy_names, &mut api_rules);
+        let left_out = self.left_out(main, &mut proxy_names, &apis, &mut api_rules);
         let traces = proxies.iter().any(|proxy| proxy.trace) || apis.iter().any(|api| api.trace);
         // Endpoints inside artifacts that are left out are of no use.
         let is_left_out = |endpoint: &InlineEndpoint| {
@@ -374,6 +374,7 @@ impl Compiler<'_> {
         &self,
         main: ListId,
         proxies: &mut HashMap<String, usize, BuildHasherDefault<NameHasher>>,
+        compiled: &[Api],
         apis: &mut Vec<ApiRule>,
     ) -> LeftOut {
         let mut left_out = LeftOut::default();
@@ -387,9 +388,13 @@ impl Compiler<'_> {
                     left_out.proxies.push(at);
                 }
                 (ArtifactKind::Api, name) => {
-                    let compiled = name.as_ref().and_then(|name| self.configuration.apis.get(name));
-                    let compiled =
-                        compiled.filter(|api| api.span.contains(faulty.span)).map(services::api_rule);
+                    let defined = name.as_ref().and_then(|name| self.configuration.apis.get(name));
+                    // What is wrong may stand elsewhere, in a template or an entry. One of the same name that serves is another one.
+                    let is_it = |api: &&config::Api| {
+                        api.span.contains(faulty.span)
+                            || !compiled.iter().any(|served| Some(&served.name) == name.as_ref())
+                    };
+                    let compiled = defined.filter(is_it).map(services::api_rule);
                     if let Some(rule) =
                         compiled.or_else(|| faulty.context.as_deref().map(ApiRule::of_context))
                     {

@@ -540,20 +540,33 @@ impl Expression {
         &self,
         context: &mut Context,
     ) -> Result<Option<(Arc<XmlValue>, xml::NodeId)>, Fault> {
+        let found = self.nodes_of_property(context)?;
+        Ok(found.and_then(|(held, nodes)| Some((held, *nodes.first()?))))
+    }
+
+    /// The nodes that an XPath which starts with a property selects in the XML of that property; `None`: it selects none there.
+    ///
+    /// # Errors
+    /// As [`Expression::string`].
+    pub fn nodes_of_property(
+        &self,
+        context: &mut Context,
+    ) -> Result<Option<(Arc<XmlValue>, Vec<xml::NodeId>)>, Fault> {
         let (Kind::XPath(xpath), Some((scope, name, _))) = (&self.kind, self.property()) else {
             return Ok(None);
         };
         let Some(Value::Xml(held)) = scope.get(context, name) else { return Ok(None) };
-        let first = self.on_tree(xpath, context, |expression, cx| {
+        let nodes = self.on_tree(xpath, context, |expression, cx| {
             Ok(match expression.evaluate(cx)? {
-                xpath::Value::NodeSet(nodes) => nodes.iter().find(|node| !node.is_namespace()),
-                _ => None,
+                xpath::Value::NodeSet(nodes) => nodes.iter().filter(|node| !node.is_namespace()).collect(),
+                _ => Vec::new(),
             })
         })?;
-        let Some(first) = first else { return Ok(None) };
+        let Some(first) = nodes.first() else { return Ok(None) };
         let host = SynapseHost::new(context);
         let is_of_property = host.xml_of(first.doc).is_some_and(|document| Arc::ptr_eq(document, &held));
-        Ok(is_of_property.then_some((held, first.id)))
+        let of_one = nodes.iter().filter(|node| node.doc == first.doc).map(|node| node.id).collect();
+        Ok(is_of_property.then_some((held, of_one)))
     }
 
     /// The JSONPath, if the expression is a `json-eval` over the payload without placeholders, or such a `${…}`.

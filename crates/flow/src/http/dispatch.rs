@@ -721,6 +721,46 @@ mod tests {
         assert!(response.status == 500 && response.body.contains("service cannot be found"), "{response:?}");
     }
 
+    /// What is wrong may stand elsewhere, in a template or an entry.
+    #[test]
+    fn a_faulty_api_is_told_from_none_wherever_the_error_is() {
+        fn compile(element: &config::Element, compiler: &mut crate::Compiler<'_>) -> crate::Compiled {
+            let place = match element.attr("elsewhere") {
+                Some(_) => diagnostics::Span::BUILT_IN,
+                None => element.start_tag(),
+            };
+            compiler.error("bad-value", "it is wrong", place, "here");
+            None
+        }
+        const PAGE: crate::Page = crate::Page {
+            family: crate::Family::Core,
+            semantics: "",
+            inside: &[],
+            needs: &[],
+            refused: &[],
+            faults: &[],
+        };
+        static WRONG: crate::Definition = crate::Definition {
+            name: "wrong",
+            summary: "",
+            attributes: &[crate::Attribute::optional("elsewhere", crate::Values::Text, "")],
+            children: crate::Children::None,
+            page: PAGE,
+            compile,
+        };
+        let api = |name: &str, step: &str| {
+            format!(
+                "<api name='{name}' context='/{name}'><resource methods='GET'><inSequence>{step}</inSequence></resource></api>"
+            )
+        };
+        let artifacts = [api("here", "<wrong/>"), api("there", "<wrong elsewhere='1'/>")].concat();
+        let text = format!("<definitions xmlns='{}'>{artifacts}</definitions>", config::SYNAPSE);
+        let tested = testing::configuration(&testing::registry(vec![&WRONG]), &text);
+        for (path, status) in [("/here", 503), ("/there/x", 503), ("/nowhere", 404)] {
+            assert_eq!(tested.ask("GET", path, &[], "").status, status, "{path}");
+        }
+    }
+
     #[test]
     fn what_the_bus_answers_itself() {
         let tested = tested(&[proxy("P", "startOnLoad='false'")].concat());

@@ -504,6 +504,21 @@ impl ResourceRule {
             && self.user_agent.as_ref().is_none_or(|expression| expression.matches(request.user_agent))
     }
 
+    /// Whether it is for this path, whatever its filters say.
+    fn serves(&self, sub_path: &str) -> bool {
+        match &self.path {
+            PathRule::Template(template) => !matches!(template.matches(sub_path), Ok(None)),
+            PathRule::Mapping(mapping) => mapping.matches(sub_path),
+            PathRule::Default => true,
+        }
+    }
+
+    /// The methods that it says it takes; without a list these four, as in WSO2.
+    fn announced(&self) -> impl Iterator<Item = &str> {
+        let all: &[&str] = if self.methods.is_empty() { &["GET", "POST", "PUT", "DELETE"] } else { &[] };
+        self.methods.iter().map(String::as_str).chain(all.iter().copied())
+    }
+
     fn is_at(&self, listener: &str) -> bool {
         self.binds_to.is_empty() || self.binds_to.iter().any(|name| name == listener)
     }
@@ -545,7 +560,7 @@ pub fn choose(resources: &[ResourceRule], request: &RequestFacts<'_>) -> Choice 
             Some(resource)
                 if request.method == "OPTIONS" && (request.is_last || !resource.lists("OPTIONS")) =>
             {
-                Choice::Options { index, allow: allowed(resource) }
+                Choice::Options { index, allow: allowed(resource, resources, request) }
             }
             _ => Choice::Resource { index, variables },
         },
@@ -553,23 +568,26 @@ pub fn choose(resources: &[ResourceRule], request: &RequestFacts<'_>) -> Choice 
     }
 }
 
-fn allowed(resource: &ResourceRule) -> Vec<String> {
-    if resource.methods.is_empty() {
-        ["GET", "POST", "PUT", "DELETE"].map(str::to_owned).to_vec()
-    } else {
-        resource.methods.clone()
+/// The methods of the resource that was chosen, and those that others take at the same path: a browser asks once for all of them.
+fn allowed(chosen: &ResourceRule, resources: &[ResourceRule], request: &RequestFacts<'_>) -> Vec<String> {
+    let here = resources.iter().filter(|resource| {
+        resource.is_at(request.listener)
+            && resource.protocol.is_none_or(|protocol| protocol.allows(request.secure))
+            && resource.serves(request.sub_path)
+    });
+    let mut allow: Vec<String> = Vec::new();
+    for method in std::iter::once(chosen).chain(here).flat_map(ResourceRule::announced) {
+        if !allow.iter().any(|listed| listed == method) {
+            allow.push(method.to_owned());
+        }
     }
+    allow
 }
 
 /// Why no resource took the request.
 fn refuse(resources: &[ResourceRule], request: &RequestFacts<'_>) -> Choice {
-    let serves = |resource: &&ResourceRule| match &resource.path {
-        PathRule::Template(template) => !matches!(template.matches(request.sub_path), Ok(None)),
-        PathRule::Mapping(mapping) => mapping.matches(request.sub_path),
-        PathRule::Default => true,
-    };
     let here = resources.iter().filter(|resource| resource.is_at(request.listener));
-    let there: Vec<&ResourceRule> = here.filter(serves).collect();
+    let there: Vec<&ResourceRule> = here.filter(|resource| resource.serves(request.sub_path)).collect();
     if there.is_empty() {
         return Choice::NotFound;
     }

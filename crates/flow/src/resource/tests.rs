@@ -183,7 +183,9 @@ fn refusals() {
         ("HEAD", "/a", Choice::MethodNotAllowed { allow: allow(&["GET", "POST", "PUT"]) }),
         ("HEAD", "/v/1", Choice::MethodNotAllowed { allow: allow(&["GET"]) }),
         ("GET", "/v/%zz", Choice::BadRequest),
-        ("OPTIONS", "/a", Choice::Options { index: 0, allow: allow(&["GET", "PUT"]) }),
+        // Those of the other resource of the path too: a browser that wants to post asks here.
+        ("OPTIONS", "/a", Choice::Options { index: 0, allow: allow(&["GET", "PUT", "POST"]) }),
+        ("OPTIONS", "/v/1", Choice::Options { index: 2, allow: allow(&["GET"]) }),
         ("OPTIONS", "/any", Choice::Options { index: 4, allow: allow(&["GET", "POST", "PUT", "DELETE"]) }),
         ("OPTIONS", "/b", Choice::NotFound),
         ("PATCH", "/any", Choice::Resource { index: 4, variables: vec![] }),

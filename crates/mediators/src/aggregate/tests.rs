@@ -80,7 +80,8 @@ fn a_timer_completes_what_stays_incomplete_and_a_client_never_waits_for_nothing(
         )
     };
     let body = "<a><i>yes</i><i>no</i></a>";
-    for (condition, says) in [("<completeCondition timeout='1'/>", false), ("", true)] {
+    let none = "<completeCondition timeout='-1'><messageCount min='-1' max='-1'/></completeCondition>";
+    for (condition, says) in [("<completeCondition timeout='1'/>", false), ("", true), (none, true)] {
         let (lines, answer) =
             testing::logged("busbar_mediators::aggregate", || ask(&text(condition), XML, body));
         assert_eq!(answer.body, "<i>yes</i>");

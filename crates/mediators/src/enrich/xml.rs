@@ -29,7 +29,8 @@ impl Enrich {
             None => {
                 tracing::error!(message_id = %context.message_id(), "enrich: the source is empty");
                 match &self.target {
-                    Target::Property(Scope::Default, name) => {
+                    // What is to be added to a property does not take its place.
+                    Target::Property(Scope::Default, name) if self.action != Action::Child => {
                         context.properties.set(Arc::clone(name), Value::from(""));
                     }
                     Target::Envelope => return Err(invalid_target()),
@@ -92,6 +93,10 @@ impl Enrich {
         let action = self.action;
         let envelope = context.envelope_mut()?;
         match place {
+            // The `Body` of an envelope has no other in its place: its content is replaced.
+            Some(place) if place == envelope.body && action == Action::Replace => {
+                fill(&mut envelope.document, place, &part);
+            }
             Some(place) => put(&mut envelope.document, place, &part, action),
             None => append(&mut envelope.document, envelope.body, &part),
         }
@@ -253,6 +258,18 @@ fn append(document: &mut Document, parent: NodeId, part: &Part) {
     if let Part::Nodes(xml) = part {
         for &node in &xml.nodes {
             document.copy_from(parent, &xml.document, node);
+        }
+    }
+}
+
+/// The nodes become all that an element has; a text stays beside its elements, as elsewhere.
+fn fill(document: &mut Document, element: NodeId, part: &Part) {
+    match part {
+        Part::Text(text) => set_own_text(document, element, text),
+        Part::Nodes(_) => {
+            let before: Vec<_> = document.children(element).collect();
+            before.into_iter().for_each(|node| document.detach(node));
+            append(document, element, part);
         }
     }
 }
