@@ -3,7 +3,7 @@
 
 mod collection;
 
-use crate::support::{are_nested, copy_without};
+use crate::support::{apart, are_nested};
 use crate::target::is_true;
 use config::Element;
 use flow::library::Scope;
@@ -13,7 +13,6 @@ use flow::{
 };
 use message::jsonpath::JsonPath;
 use message::{Assembly, Envelope, Payload, Piece, Shell, SoapVersion, Value, XmlValue};
-use std::collections::HashSet;
 use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind};
 
@@ -302,11 +301,14 @@ impl Foreach {
         let mut results = Vec::with_capacity(nodes.len());
         let mut count = 0;
         // Those within another one run by themselves; mostly there are none.
-        let within =
-            if are_nested(document, nodes) { nodes.iter().copied().collect() } else { HashSet::new() };
+        let apart = are_nested(document, nodes).then(|| apart(document, version, nodes));
+        let (document, nodes) = match &apart {
+            Some((apart, copies)) => (&apart.document, copies.as_slice()),
+            None => (document, nodes),
+        };
         for (index, &node) in nodes.iter().enumerate() {
             let mut item = Envelope::empty(version);
-            copy_without(&mut item.document, item.body, document, node, &within);
+            item.document.copy_from(item.body, document, node);
             context.payload = whole.emptied();
             context.payload.set_envelope(item);
             let ended = self.item(index, context).await?;

@@ -1,6 +1,6 @@
 //! `iterate`: one copy of the message for each item that an expression selects.
 
-use crate::support::{are_nested, copy_without};
+use crate::support::{apart, are_nested};
 use crate::target::{
     CONTINUE_PARENT, Correlation, ID, SEQUENTIAL, TARGET, TARGET_ENDPOINT, TARGET_SEQUENCE, Target, is_true,
     parts,
@@ -247,7 +247,10 @@ impl Core {
         };
         let (envelope, nodes) = match beside {
             Some(beside) => beside,
-            None if are_nested(&envelope.document, &nodes) => apart(&envelope, &nodes),
+            None if are_nested(&envelope.document, &nodes) => {
+                let (apart, copies) = apart(&envelope.document, envelope.version, &nodes);
+                (Arc::new(apart), copies)
+            }
             None => (envelope, nodes),
         };
         Ok(Items::Xml { envelope, nodes: nodes.into_iter(), shell: Arc::new(shell) })
@@ -340,18 +343,6 @@ impl Iterator for Copies {
             None => self.core.target.branch(copy),
         })
     }
-}
-
-/// Elements of which some are within others: each of them once, in an envelope of their own.
-fn apart(envelope: &Envelope, nodes: &[xml::NodeId]) -> Selected {
-    let mut side_by_side = Envelope::empty(envelope.version);
-    let all = nodes.iter().copied().collect();
-    let body = side_by_side.body;
-    let copies = nodes
-        .iter()
-        .map(|&node| copy_without(&mut side_by_side.document, body, &envelope.document, node, &all));
-    let copies = copies.collect();
-    (Arc::new(side_by_side), copies)
 }
 
 /// A copy of the envelope without the given nodes, and without room for them.

@@ -4,8 +4,7 @@ use config::Element;
 use diagnostics::Span;
 use flow::reference::EndpointRef;
 use flow::{Compiler, Context, Fault, KeyValue};
-use message::Envelope;
-use std::collections::HashSet;
+use message::{Envelope, SoapVersion};
 use std::sync::Arc;
 use xml::{Document, NodeId};
 
@@ -93,32 +92,31 @@ pub(crate) fn envelope_with_headers(other: &Envelope) -> Envelope {
     envelope
 }
 
-/// Whether one of the nodes is within another one.
+/// Whether one of the nodes, which are in document order, is within another one.
 pub(crate) fn are_nested(document: &Document, nodes: &[NodeId]) -> bool {
-    let all: HashSet<NodeId> = nodes.iter().copied().collect();
-    nodes.iter().any(|&node| {
+    let is_within = |node: NodeId, outer: NodeId| {
+        let start = document.order_key(outer);
         std::iter::successors(document.parent(node), |&above| document.parent(above))
-            .any(|above| all.contains(&above))
-    })
+            .take_while(|&above| document.order_key(above) >= start)
+            .any(|above| above == outer)
+    };
+    // Whatever lies between a node and one within it is within it as well: neighbours decide.
+    nodes.windows(2).any(|pair| is_within(pair[1], pair[0]))
 }
 
-/// Copies a node as the last child of another one, without those of `others` that are within it: each of these is an item by itself.
-pub(crate) fn copy_without(
-    target: &mut Document,
-    parent: NodeId,
-    document: &Document,
-    node: NodeId,
-    others: &HashSet<NodeId>,
-) -> NodeId {
-    let copy = target.copy_from(parent, document, node);
-    if others.is_empty() {
-        return copy;
-    }
-    let within = document.descendants(node).zip(target.descendants(copy));
-    let gone: Vec<NodeId> =
-        within.filter(|(original, _)| others.contains(original)).map(|(_, copied)| copied).collect();
-    gone.into_iter().for_each(|copied| target.detach(copied));
-    copy
+/// Copies of elements of which some are within others, side by side in an envelope of their own: each is an item by itself, and is not in another one.
+pub(crate) fn apart(document: &Document, version: SoapVersion, nodes: &[NodeId]) -> (Envelope, Vec<NodeId>) {
+    let mut rest = document.clone();
+    let mut apart = Envelope::empty(version);
+    // The last one first: when an element is copied, what is within it has been taken out.
+    let copies = nodes.iter().rev().map(|&node| {
+        let copy = apart.document.copy_from(apart.body, &rest, node);
+        rest.detach(node);
+        copy
+    });
+    let mut copies: Vec<_> = copies.collect();
+    copies.reverse();
+    (apart, copies)
 }
 
 /// Warns of a literal minimum above the maximum: see [`enough`].
