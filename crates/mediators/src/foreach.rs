@@ -607,11 +607,6 @@ mod tests {
                 assert_eq!(end.property("om").as_deref(), Some(om), "{text}");
             }
         }
-        // A local entry is everybody's: its items run, and it stays.
-        let text = "<foreach expression=\"get-property('e')//i\"><sequence><property name='n' expression='concat($ctx:n, //i)'/></sequence></foreach>\
-            <!--top--><localEntry key='e'><o xmlns=''><i>1</i><i>2</i></o></localEntry>";
-        let end = testing::main(&crate::registry(testing::endpoints), text).run(XML, "<a/>");
-        assert_eq!(end.property("n").as_deref(), Some("12"));
     }
 
     #[test]
