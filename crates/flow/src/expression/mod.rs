@@ -98,6 +98,9 @@ impl XPath {
     }
 }
 
+/// The XML of a property, and nodes of it.
+pub type HeldNodes = (Arc<XmlValue>, Vec<xml::NodeId>);
+
 /// What is asked of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
@@ -548,10 +551,7 @@ impl Expression {
     ///
     /// # Errors
     /// As [`Expression::string`].
-    pub fn nodes_of_property(
-        &self,
-        context: &mut Context,
-    ) -> Result<Option<(Arc<XmlValue>, Vec<xml::NodeId>)>, Fault> {
+    pub fn nodes_of_property(&self, context: &mut Context) -> Result<Option<HeldNodes>, Fault> {
         let (Kind::XPath(xpath), Some((scope, name, _))) = (&self.kind, self.property()) else {
             return Ok(None);
         };
