@@ -754,10 +754,12 @@ mod tests {
             )
         };
         let artifacts = [api("here", "<wrong/>"), api("there", "<wrong elsewhere='1'/>")].concat();
-        let text = format!("<definitions xmlns='{}'>{artifacts}</definitions>", config::SYNAPSE);
+        // The built-in main sequence is made of mediators that this registry has not.
+        let main = "<sequence name='main'/>";
+        let text = format!("<definitions xmlns='{}'>{main}{artifacts}</definitions>", config::SYNAPSE);
         let tested = testing::configuration(&testing::registry(vec![&WRONG]), &text);
-        for (path, status) in [("/here", 503), ("/there/x", 503), ("/nowhere", 404)] {
-            assert_eq!(tested.ask("GET", path, &[], "").status, status, "{path}");
+        for (path, left_out) in [("/here", true), ("/there/x", true), ("/nowhere", false)] {
+            assert_eq!(tested.ask("GET", path, &[], "").status == 503, left_out, "{path}");
         }
     }
 
