@@ -4,6 +4,7 @@ use crate::output::{Form, escape};
 use crate::plan::Service;
 use crate::value::{Givens, RequestValue};
 use message::SoapVersion;
+use std::collections::HashMap;
 use std::fmt::Write;
 
 /// The codes of faults.
@@ -59,8 +60,8 @@ impl Trouble {
         Trouble { status, ..Trouble::new(code, message).because(error.detail()) }
     }
 
-    /// With the parameters of the request.
-    pub fn during(mut self, request: &str, given: &Givens) -> Trouble {
+    /// With the parameters of the request, whose names in lower case stand for the `written` ones.
+    pub fn during(mut self, request: &str, given: &Givens, written: &HashMap<String, String>) -> Trouble {
         if self.parameters.is_none() {
             self.request = request.to_owned();
             let mut all: Vec<_> = given.iter().collect();
@@ -68,6 +69,7 @@ impl Trouble {
             let mut text = String::from("{");
             for (name, value) in all {
                 let separator = if text.len() > 1 { ", " } else { "" };
+                let name = written.get(name).unwrap_or(name);
                 let _ = match value {
                     RequestValue::One(value) => write!(text, "{separator}{name}={}", shown(value.as_deref())),
                     RequestValue::Many(values) => {

@@ -35,6 +35,8 @@ pub(crate) struct Operation {
     pub resource: Option<(String, Vec<Segment>)>,
     pub description: Option<String>,
     pub call: Call,
+    /// The names of its parameters, as faults show them, by those in lower case.
+    pub written: HashMap<String, String>,
     pub status: bool,
     pub held: bool,
 }
@@ -101,6 +103,8 @@ pub(crate) struct Query {
 pub(crate) struct Parameter {
     /// Its name in lower case.
     pub name: String,
+    /// Its name as errors show it.
+    pub written: String,
     pub kind: ParameterKind,
     pub direction: DataDirection,
     pub is_array: bool,

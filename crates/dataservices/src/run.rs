@@ -61,7 +61,8 @@ pub(crate) async fn perform(
     };
     let done = run.ask(&ask).await;
     // On failure the connections are dropped within their transactions, which rolls these back; those to memory too.
-    let answered = done.map_err(|trouble| trouble.during(ask.name(&service), &Givens::new()))?;
+    let answered =
+        done.map_err(|trouble| trouble.during(ask.name(&service), &Givens::new(), &HashMap::new()))?;
     for lease in &mut run.leases {
         if lease.in_transaction() {
             lease.commit().await.map_err(|error| Trouble::of(&error, "commit"))?;
@@ -179,7 +180,7 @@ impl Run {
             let done =
                 self.call(&operation.call, Scope { parameters: givens, row: None, numbers: false }, 0).await;
             self.writer = writer_before;
-            done.map_err(|trouble| trouble.during(&operation.label, givens))?;
+            done.map_err(|trouble| trouble.during(&operation.label, givens, &operation.written))?;
         }
         if operation.status {
             self.writer.status();
@@ -194,7 +195,7 @@ impl Run {
         let scope = Scope { parameters: givens, row: None, numbers: false };
         self.call(&operation.call, scope, 0)
             .await
-            .map_err(|trouble| trouble.during(&operation.label, givens))?;
+            .map_err(|trouble| trouble.during(&operation.label, givens, &operation.written))?;
         if !has_result && operation.status {
             self.writer.status();
         }
@@ -247,8 +248,12 @@ impl Run {
                 }
                 None => {
                     let name = match with {
-                        Some((_, Source::Parameter(name) | Source::Column(name))) => name,
-                        _ => &parameter.name,
+                        Some((_, Source::Parameter(name) | Source::Column(name)))
+                            if *name != parameter.name =>
+                        {
+                            name
+                        }
+                        _ => &parameter.written,
                     };
                     let message = format!(
                         "Error in 'CallQuery.extractParams', cannot find parameter with type:query-param name:{name}"
@@ -261,7 +266,7 @@ impl Run {
                 RequestValue::Many(values) if !parameter.is_array => match <[_; 1]>::try_from(values) {
                     Ok([value]) => RequestValue::One(value),
                     Err(_) => {
-                        return Err(invalid(&parameter.name, "it is expected once, and came more often"));
+                        return Err(invalid(&parameter.written, "it is expected once, and came more often"));
                     }
                 },
                 given => given,
@@ -272,12 +277,12 @@ impl Run {
             };
             for value in values.iter().flatten() {
                 if let Some(why) = parameter.checks.iter().find_map(|check| check.refuses(value)) {
-                    return Err(invalid(&parameter.name, &why));
+                    return Err(invalid(&parameter.written, &why));
                 }
                 if parameter.kind == ParameterKind::Written && !value::is_harmless(value) {
                     let why =
                         "a QUERY_STRING has names, numbers, texts in quotes and directions of order only";
-                    return Err(invalid(&parameter.name, why));
+                    return Err(invalid(&parameter.written, why));
                 }
             }
             all.insert(parameter.name.clone(), given);
@@ -402,7 +407,7 @@ impl Run {
             let set = Statement::new(&format!("SET {} = ?", variable(number)), dialect);
             let value = match (parameter.direction, givens.get(&parameter.name), parameter.kind) {
                 (DataDirection::InOut, Some(RequestValue::One(value)), ParameterKind::Bound(kind)) => {
-                    bound(&parameter.name, kind, value.as_deref())?
+                    bound(&parameter.written, kind, value.as_deref())?
                 }
                 _ => Parameter::Null(Kind::Text),
             };
@@ -548,7 +553,7 @@ fn bind(query: &Query, givens: &Givens) -> Result<(Statement, Vec<Parameter>), T
                 _ => String::new(),
             };
             if !value::is_harmless(&text) {
-                return Err(invalid(&parameter.name, "a QUERY_STRING needs a value"));
+                return Err(invalid(&parameter.written, "a QUERY_STRING needs a value"));
             }
             texts.insert(at, text);
         }
@@ -562,10 +567,10 @@ fn bind(query: &Query, givens: &Givens) -> Result<(Statement, Vec<Parameter>), T
             Some(RequestValue::Many(values)) if values.is_empty() => {}
             Some(RequestValue::Many(values)) => {
                 for value in values {
-                    all.push(bound(&parameter.name, kind, value.as_deref())?);
+                    all.push(bound(&parameter.written, kind, value.as_deref())?);
                 }
             }
-            Some(RequestValue::One(value)) => all.push(bound(&parameter.name, kind, value.as_deref())?),
+            Some(RequestValue::One(value)) => all.push(bound(&parameter.written, kind, value.as_deref())?),
             None => all.push(Parameter::Null(kind)),
         }
     }

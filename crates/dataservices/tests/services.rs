@@ -946,6 +946,37 @@ fn rows_are_written_as_rdf() {
     }
 }
 
+#[test]
+fn faults_have_names_as_they_are_written() {
+    let one = query(
+        "one",
+        "select :itemNumber a",
+        "<param name='itemNumber' sqlType='INTEGER'/><result element='R'><element name='a' column='a'/></result>",
+    );
+    let tested = tested("", &memory("written"), &format!("{one}{}", operation("one", &["itemNumber"])), "");
+    for (body, says) in [
+        ("<one><itemNumber>x</itemNumber></one>", "<current_params>{itemNumber=x}<"),
+        ("<one><itemnumber>x</itemnumber></one>", "parameter itemNumber: "),
+        ("<one/>", "type:query-param name:itemNumber"),
+    ] {
+        let response = soap(&tested, body);
+        assert!(response.status >= 400 && response.body.contains(says), "{body}: {response:?}");
+    }
+}
+
+/// A variable is a whole segment; anything else is a path that hardly anybody means.
+#[test]
+fn variables_in_a_part_of_a_segment_are_said() {
+    for (path, said) in
+        [("items/{id}", false), ("items/{id}.json", true), ("items/{a}-{b}", true), ("{a}/{b}", false)]
+    {
+        let resource = format!("<resource path='{path}' method='GET'>{}</resource>", call("one", &[]));
+        let one = query("one", "select 1 a", "<result element='R'><element name='a' column='a'/></result>");
+        let tested = tested("", &memory("segments"), &format!("{one}{resource}"), "");
+        assert_eq!(tested.reports("is no variable"), said, "{path}: {:?}", tested.found);
+    }
+}
+
 /// SOAP 1.2 is answered in SOAP 1.2, with faults of its own form.
 #[test]
 fn soap_has_two_versions() {

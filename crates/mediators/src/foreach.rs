@@ -87,7 +87,7 @@ const PAGE: Page = Page {
 With `expression` the sequence runs on the message itself, once for each selected element, one after the other. During a run the body is that
 item alone, without SOAP headers; properties that one run sets are visible in the next. The first element of the body after each run is put
 back; all of them go to the end of the parent of the first item. Elements of a property (`$ctx:order//item`) are items too: the results are put
-back into that property, and the message stays as it was. With `json-eval` the items are those of an array; anything else is a fault.
+back into that property, and the message stays as it was. Those of a local entry are items, and the entry stays. With `json-eval` the items are those of an array; anything else is a fault.
 `FOREACH_COUNTER` counts the runs from 0, and `FOREACH_ORIGINAL_MESSAGE` holds the original message; both names begin with the `id` and an underscore, if there is
 an `id`. If the sequence ends early (`drop`), the remaining items do not run and are lost. `respond` ends the loop as well: the client gets
 the item as it is then, and later answers of the flow are dropped. `send`, `call` and `callout` are not allowed inside. If the expression selects nothing, nothing happens.
@@ -270,10 +270,17 @@ impl Foreach {
         if nodes.is_empty() && self.items.property().is_some() {
             let items = Arc::clone(&self.items);
             let held = flow::work_out(context, move |context| items.nodes_of_property(context)).await?;
-            return match held {
-                Some((held, nodes)) => self.of_property(held, nodes, context).await,
-                None => Ok(()),
-            };
+            if let Some((held, nodes)) = held {
+                return self.of_property(held, nodes, context).await;
+            }
+            // Those of a local entry: it is everybody's, so the results do not change it.
+            let items = Arc::clone(&self.items);
+            let selected = flow::work_out(context, move |context| items.value(context)).await?;
+            if let Some(Value::Xml(selected)) = selected {
+                self.elsewhere(&selected.document, &elements(&selected.document, &selected.nodes), context)
+                    .await?;
+            }
+            return Ok(());
         }
         let taken = flow::compute::by_size(context, 0, move |context| take_out(nodes, context));
         let Some(TakenItems { nodes, parent, original, rest }) = taken.await? else { return Ok(()) };
@@ -334,16 +341,16 @@ impl Foreach {
         Ok(results)
     }
 
-    /// Runs on elements of a property: the results replace them there, and the message stays as it was.
-    async fn of_property(
+    /// Runs on elements that are not the message's, which stays as it was. Returns the results.
+    async fn elsewhere(
         &self,
-        held: Arc<XmlValue>,
-        nodes: Vec<NodeId>,
+        document: &Document,
+        nodes: &[NodeId],
         context: &mut Context,
-    ) -> Result<(), Fault> {
-        let nodes: Vec<_> =
-            nodes.into_iter().filter(|&node| held.document.kind(node) == NodeKind::Element).collect();
-        let Some(&first) = nodes.first() else { return Ok(()) };
+    ) -> Result<Vec<Piece>, Fault> {
+        if nodes.is_empty() {
+            return Ok(Vec::new());
+        }
         let original = flow::compute::by_size(context, 0, |context| {
             let envelope = context.shared_envelope()?;
             let version = envelope.version;
@@ -354,8 +361,21 @@ impl Foreach {
         let (original, version) = original.await?;
         context.properties.set(Arc::clone(&self.original), original);
         let whole = std::mem::take(&mut context.payload);
-        let results = self.results(&held.document, &nodes, version, &whole, context).await?;
+        let results = self.results(document, nodes, version, &whole, context).await?;
         context.payload = whole;
+        Ok(results)
+    }
+
+    /// Runs on elements of a property: the results replace them there, and the message stays as it was.
+    async fn of_property(
+        &self,
+        held: Arc<XmlValue>,
+        nodes: Vec<NodeId>,
+        context: &mut Context,
+    ) -> Result<(), Fault> {
+        let nodes = elements(&held.document, &nodes);
+        let Some(&first) = nodes.first() else { return Ok(()) };
+        let results = self.elsewhere(&held.document, &nodes, context).await?;
         let Some((scope, name, _)) = self.items.property() else { return Ok(()) };
         let name: Arc<str> = Arc::from(name);
         let put_together = move |context: &mut Context| {
@@ -383,7 +403,7 @@ impl Foreach {
                     context.variables.set(&*name, value);
                     Ok(())
                 }
-                // A local entry or a parameter is not the message's to change.
+                // A parameter is not the message's to change.
                 _ => Ok(()),
             }
         };
@@ -461,6 +481,11 @@ fn as_json(context: &mut Context) -> Result<serde_json::Value, Fault> {
 
 /// About how many bytes an item stands for, where only their number is at hand.
 const ITEM: usize = 128;
+
+/// Those that are elements.
+fn elements(document: &Document, nodes: &[NodeId]) -> Vec<NodeId> {
+    nodes.iter().copied().filter(|&node| document.kind(node) == NodeKind::Element).collect()
+}
 
 /// The items of an XML message, and what is left of it.
 struct TakenItems {
@@ -607,6 +632,19 @@ mod tests {
                 assert_eq!(end.property("om").as_deref(), Some(om), "{text}");
             }
         }
+    }
+
+    /// A local entry is everybody's.
+    #[test]
+    fn elements_of_a_local_entry_are_items_and_it_stays() {
+        let text = "<foreach expression=\"get-property('e')//i\"><sequence>\
+            <property name='n' expression='concat($ctx:n, //i)'/><payloadFactory><format><x xmlns=''/></format><args/></payloadFactory></sequence></foreach>\
+            <property name='after' expression=\"count(get-property('e')//i)\"/>\
+            <!--top--><localEntry key='e'><o xmlns=''><i>1</i><i>2</i></o></localEntry>";
+        let tested = testing::main(&crate::registry(testing::endpoints), text);
+        let mut end = tested.run(XML, "<a/>");
+        assert_eq!((end.property("n").as_deref(), end.property("after").as_deref()), (Some("12"), Some("2")));
+        assert_eq!(end.outcome().as_deref(), Ok("<a/>"));
     }
 
     #[test]

@@ -303,6 +303,18 @@ fn compile_operation(
                 return None;
             }
             let path = path.trim_matches('/');
+            let is_partial = |part: &&str| {
+                let inside = part.strip_prefix('{').and_then(|part| part.strip_suffix('}')).unwrap_or(part);
+                inside.contains(['{', '}'])
+            };
+            if let Some(part) = path.split('/').find(is_partial) {
+                compiler.warning(
+                    "bad-value",
+                    format!("`{part}` is no variable: it is a segment of the path as it is written"),
+                    operation.name.span,
+                    "a variable is a whole segment: `items/{id}`",
+                );
+            }
             let segments = path.split('/').filter(|part| !part.is_empty()).map(|part| {
                 match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
                     Some(name) => Segment::Variable(name.to_owned()),
@@ -317,10 +329,20 @@ fn compile_operation(
         names,
         resource,
         description: operation.description.clone(),
+        written: written(&operation.call),
         call,
         status: operation.status,
         held: operation.held,
     })
+}
+
+/// The names of parameters of requests, by those in lower case.
+fn written(call: &DataCall) -> HashMap<String, String> {
+    let names = call.parameters.iter().filter_map(|(_, value)| match value {
+        DataValue::Parameter(name) => Some(name.trim()),
+        _ => None,
+    });
+    names.map(|name| (name.to_ascii_lowercase(), name.to_owned())).collect()
 }
 
 /// What a request for a resource is called in a body: `_getitems_name` for GET `Items/{Name}`. WSO2 writes it in small

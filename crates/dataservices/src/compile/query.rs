@@ -431,6 +431,7 @@ fn compile_parameter(
     }
     Some(Parameter {
         name: parameter.name.to_ascii_lowercase(),
+        written: parameter.name.value.clone(),
         kind,
         direction: parameter.direction,
         is_array: parameter.is_array,
