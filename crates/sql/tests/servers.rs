@@ -33,13 +33,15 @@ impl Server {
         let port = tests::ports::free().unwrap();
         let directory = std::env::temp_dir().join(format!("busbar-sql-{}-{port}", std::process::id()));
         let server = Server { script, directory, port, scheme };
-        if server.ask("start") == Some(3) {
+        let started = server.ask("start");
+        if started == Some(3) {
             let needed =
                 std::env::var_os("CI").is_some() && std::env::var_os("BUSBAR_SERVICES_ABSENT").is_none();
             assert!(!needed, "{name} is not installed: tests/services/install");
             eprintln!("skipped: {name} is not installed (tests/services/install)");
             return None;
         }
+        assert_eq!(started, Some(0), "{name} does not start: {}", server.directory.display());
         Some(server)
     }
 
