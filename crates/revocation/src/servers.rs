@@ -9,11 +9,13 @@ use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
-use transport::{Body, Client, ClientLimits, Headers, Method, OutRequest, Revocation, SendOptions, Target};
+use transport::{
+    Body, Client, ClientLimits, Headers, Method, OutRequest, Revocation, SendOptions, Target, WeakMap,
+};
 
 /// How long a server that did not answer is not asked about a certificate again.
 const RETRY: Duration = Duration::from_secs(30);
@@ -102,8 +104,8 @@ pub struct Servers {
     verdicts: Mutex<HashMap<Key, (Verdict, Instant)>>,
     /// Of whom somebody asks, and how many wait for that.
     turns: Mutex<HashMap<Key, (Order, usize)>>,
-    /// The places for questions to each server, as long as somebody has one or waits for one.
-    places: Mutex<HashMap<String, Weak<Semaphore>>>,
+    /// The places for questions to each server.
+    places: WeakMap<String, Semaphore>,
     asking: Semaphore,
 }
 
@@ -151,7 +153,7 @@ impl Servers {
             client: Client::new(limits),
             verdicts: Mutex::default(),
             turns: Mutex::default(),
-            places: Mutex::default(),
+            places: WeakMap::default(),
             asking: Semaphore::new(IN_ALL),
         }
     }
@@ -161,18 +163,6 @@ impl Servers {
         let (order, waiting) = turns.entry(key).or_default();
         *waiting += 1;
         Turn { of: self, key, order: Arc::clone(order), asks: None }
-    }
-
-    /// The places at a server.
-    fn places(&self, server: &str) -> Arc<Semaphore> {
-        let mut places = lock(&self.places);
-        if let Some(of_server) = places.get(server).and_then(Weak::upgrade) {
-            return of_server;
-        }
-        places.retain(|_, of_server| of_server.strong_count() > 0);
-        let of_server = Arc::new(Semaphore::new(AT_A_TIME));
-        places.insert(server.to_owned(), Arc::downgrade(&of_server));
-        of_server
     }
 
     fn found(&self, key: &Key) -> Option<Verdict> {
@@ -258,7 +248,7 @@ impl Servers {
             return verdict;
         }
         let server = self.settings.responder.as_deref().or(subject.responder.as_deref()).unwrap_or_default();
-        let places = self.places(server);
+        let places = self.places.get_or_insert_with(server.to_owned(), || Semaphore::new(AT_A_TIME));
         // Whoever waits for a place at its server has none of those for all.
         let place = timeout_at(until, async { (places.acquire().await, self.asking.acquire().await) });
         let Ok((Ok(_of_server), Ok(_of_all))) = place.await else {

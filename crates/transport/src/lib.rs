@@ -42,6 +42,7 @@ mod target;
 mod timer;
 mod tls;
 mod tunnel;
+mod weak_map;
 
 use std::fmt;
 use std::future::Future;
@@ -64,6 +65,7 @@ pub use tls::{
     ClientTls, ClientTlsOptions, ClientVerify, HostNames, Ocsp, Revocation, Roots, ServerTls,
     ServerTlsOptions, ServerTlsParts, TlsError, TlsInfo, TlsRules,
 };
+pub use weak_map::WeakMap;
 
 /// What a server does with a request.
 ///

@@ -2,15 +2,12 @@
 
 use crate::runtime::guard::{Directory, Groups};
 use crate::runtime::services::Services;
-use crate::state::lock;
 use authentication::ldap::{self, Filter, LARGEST, LONGEST_NAME, Response, Search};
 use bytes::{Buf, BytesMut};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
-use transport::Socket;
+use transport::{Socket, WeakMap};
 
 /// Longest wait for a directory, from connecting to its last answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -20,23 +17,9 @@ const GROUPS: u16 = 1000;
 /// connections of the directory, and all descriptors of this process while it is silent.
 const LOGINS: usize = 32;
 
-/// The places for logins at each directory, as long as somebody has one or waits for one. They outlive a plan.
+/// The places for logins at each directory. They outlive a plan.
 #[derive(Default)]
-struct Places(Mutex<HashMap<String, Weak<Semaphore>>>);
-
-impl Places {
-    fn at(&self, directory: &Directory) -> Arc<Semaphore> {
-        let mut places = lock(&self.0);
-        let name = directory.to_string();
-        if let Some(of_directory) = places.get(&name).and_then(Weak::upgrade) {
-            return of_directory;
-        }
-        places.retain(|_, of_directory| of_directory.strong_count() > 0);
-        let of_directory = Arc::new(Semaphore::new(LOGINS));
-        places.insert(name, Arc::downgrade(&of_directory));
-        of_directory
-    }
-}
+struct Places(WeakMap<String, Semaphore>);
 
 /// Codes of results (RFC 4511, 4.1.9) that say that a name or a password is wrong: noSuchObject, invalidDNSyntax,
 /// inappropriateAuthentication, invalidCredentials, insufficientAccessRights, unwillingToPerform.
@@ -64,7 +47,8 @@ pub(super) async fn groups(
         return Err(Refused::Wrong);
     }
     let unavailable = |why: String| Refused::Unavailable(format!("the directory {directory}: {why}"));
-    let places = services.kept.get::<Places>().at(directory);
+    let places = services.kept.get::<Places>();
+    let places = places.0.get_or_insert_with(directory.to_string(), || Semaphore::new(LOGINS));
     let mut has_place = false;
     let conversation = tokio::time::timeout(PATIENCE, async {
         // Never closed, so that there always is one in the end.

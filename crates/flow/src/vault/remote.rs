@@ -4,8 +4,9 @@
 use super::{MAX_KEPT, NoSecret, Secret};
 use crate::state::{SharedState, lock};
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use transport::WeakMap;
 
 /// Why secrets of another server cannot be had where none is set, and what to do instead.
 pub(super) const NONE: &str = "no HashiCorp vault is set: set [vault.hashicorp], or let its agent write the secret into a file of \
@@ -36,7 +37,7 @@ type Secrets = Mutex<HashMap<Question, CachedSecret>>;
 
 /// What servers said, by their identity, for as long as a plan has one of them: a reload while a server does not answer loses no secret.
 #[derive(Default)]
-struct OfServers(Mutex<HashMap<u64, Weak<Secrets>>>);
+struct OfServers(WeakMap<u64, Secrets>);
 
 /// What a server said, as a plan sees it.
 pub(super) struct Cache {
@@ -56,12 +57,7 @@ struct CachedSecret {
 
 impl Cache {
     pub fn new(remote: Arc<dyn Remote>, shared: &SharedState) -> Cache {
-        let of_servers = shared.get::<OfServers>();
-        let mut of_servers = lock(&of_servers.0);
-        of_servers.retain(|_, secrets| secrets.strong_count() > 0);
-        let before = of_servers.get(&remote.identity()).and_then(Weak::upgrade);
-        let secrets = before.unwrap_or_default();
-        of_servers.insert(remote.identity(), Arc::downgrade(&secrets));
+        let secrets = shared.get::<OfServers>().0.get_or_insert_with(remote.identity(), Secrets::default);
         Cache { remote, secrets, asked: Mutex::default() }
     }
 
