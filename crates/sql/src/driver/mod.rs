@@ -17,9 +17,8 @@ use crate::value::{Columns, Row, Value};
 use files::places::on_thread_surely;
 use sqlx::Column;
 use std::future::{Future, poll_fn};
-use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -180,7 +179,7 @@ impl Connection {
     /// Opens a connection and sets it up: time zone, isolation, `initSQL`.
     pub async fn open(source: &Source) -> Result<Connection, Error> {
         // Drivers look up names on a thread of the runtime, which panics where the system has none.
-        guarded(pin!(Connection::set_up(source)), Reason::Unavailable).await
+        guarded(Connection::set_up(source), Reason::Unavailable).await
     }
 
     async fn set_up(source: &Source) -> Result<Connection, Error> {
@@ -205,31 +204,29 @@ impl Connection {
         parameters: &[Parameter],
         rows: Rows<'_>,
     ) -> Result<Outcome, Error> {
-        let lost = Reason::Interrupted;
-        match self {
-            // Each is as large as it has to be: a future is copied where it begins.
-            Connection::Postgres(session) => {
-                guarded(Box::pin(session.run(statement, parameters, rows)), lost).await
+        let driver = async {
+            match self {
+                // Each is as large as it has to be: a future is copied where it begins.
+                Connection::Postgres(session) => Box::pin(session.run(statement, parameters, rows)).await,
+                Connection::MySql(session) => Box::pin(session.run(statement, parameters, rows)).await,
+                Connection::Sqlite(session) => Box::pin(session.run(statement, parameters, rows)).await,
+                Connection::SqlServer(session) => Box::pin(session.run(statement, parameters, rows)).await,
             }
-            Connection::MySql(session) => {
-                guarded(Box::pin(session.run(statement, parameters, rows)), lost).await
-            }
-            Connection::Sqlite(session) => Box::pin(session.run(statement, parameters, rows)).await,
-            Connection::SqlServer(session) => {
-                guarded(Box::pin(session.run(statement, parameters, rows)), lost).await
-            }
-        }
+        };
+        guarded(driver, Reason::Interrupted).await
     }
 
     /// Runs statements of the configuration or of this crate, without parameters and rows.
     pub async fn execute(&mut self, text: &str) -> Result<(), Error> {
-        let lost = Reason::Interrupted;
-        match self {
-            Connection::Postgres(session) => guarded(Box::pin(session.execute(text)), lost).await,
-            Connection::MySql(session) => guarded(Box::pin(session.execute(text)), lost).await,
-            Connection::Sqlite(session) => Box::pin(session.execute(text)).await,
-            Connection::SqlServer(session) => guarded(Box::pin(session.execute(text)), lost).await,
-        }
+        let driver = async {
+            match self {
+                Connection::Postgres(session) => Box::pin(session.execute(text)).await,
+                Connection::MySql(session) => Box::pin(session.execute(text)).await,
+                Connection::Sqlite(session) => Box::pin(session.execute(text)).await,
+                Connection::SqlServer(session) => Box::pin(session.execute(text)).await,
+            }
+        };
+        guarded(driver, Reason::Interrupted).await
     }
 
     /// Cancels the running statement and rolls back, without waiting. For a connection that must not be closed.
@@ -249,22 +246,22 @@ impl Connection {
 
     /// Whether the connection works.
     pub async fn ping(&mut self) -> Result<(), Error> {
-        let lost = Reason::Interrupted;
-        match self {
-            Connection::Postgres(session) => guarded(Box::pin(session.ping()), lost).await,
-            Connection::MySql(session) => guarded(Box::pin(session.ping()), lost).await,
-            Connection::Sqlite(_) => Ok(()),
-            Connection::SqlServer(session) => guarded(Box::pin(session.ping()), lost).await,
-        }
+        let driver = async {
+            match self {
+                Connection::Postgres(session) => Box::pin(session.ping()).await,
+                Connection::MySql(session) => Box::pin(session.ping()).await,
+                Connection::Sqlite(_) => Ok(()),
+                Connection::SqlServer(session) => Box::pin(session.ping()).await,
+            }
+        };
+        guarded(driver, Reason::Interrupted).await
     }
 }
 
 /// Polls a driver to its end. Drivers panic where a server breaks its protocol (a message that is shorter than it says, a row with fewer values than columns): that is
 /// an error of this connection, which is closed for it, not the end of the flow or of a response that is being sent.
-async fn guarded<T>(
-    mut driver: Pin<impl DerefMut<Target: Future<Output = Result<T, Error>>>>,
-    reason: Reason,
-) -> Result<T, Error> {
+async fn guarded<T>(driver: impl Future<Output = Result<T, Error>>, reason: Reason) -> Result<T, Error> {
+    let mut driver = pin!(driver);
     poll_fn(|cx| {
         catch_unwind(AssertUnwindSafe(|| driver.as_mut().poll(cx))).unwrap_or_else(|panic| {
             let text = panic.downcast_ref::<&str>().copied();

@@ -317,6 +317,11 @@ fn value(raw: &PgValueRef<'_>) -> Result<Value, String> {
     })
 }
 
+/// A time of day, in seconds.
+fn clock(time: Time) -> Value {
+    Value::Time(format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()))
+}
+
 /// The value of bytes in the binary format of their type.
 fn read(pg_type: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
     match pg_type.kind() {
@@ -357,13 +362,11 @@ fn read(pg_type: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
                 .ok()?
                 .to_zoned(TimeZone::UTC)
                 .ok()?;
-            let time = at.with_time_zone(TimeZone::system()).time();
-            Value::Time(format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()))
+            clock(at.with_time_zone(TimeZone::system()).time())
         }
         1083 => {
             let micros = i64::from_be_bytes(bytes.get(..8)?.try_into().ok()?);
-            let time = Time::midnight().checked_add(SignedDuration::from_micros(micros)).ok()?;
-            Value::Time(format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second()))
+            clock(Time::midnight().checked_add(SignedDuration::from_micros(micros)).ok()?)
         }
         1114 | 1184 => match i64::from_be_bytes(bytes.try_into().ok()?) {
             i64::MAX => Value::Timestamp("infinity".to_owned()),
