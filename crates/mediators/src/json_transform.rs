@@ -118,7 +118,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
                 let message = format!("`{}` is not a switch of the JSON mapping", name.value);
                 let found = Diagnostic::warning("unknown-property", message)
                     .at(name.value_span, "this has no effect")
-                    .did_you_mean(name.value.trim(), SWITCHES);
+                    .did_you_mean(name.value.trim(), SWITCHES.map(|(name, _)| name));
                 compiler.diagnostics.push(found);
             }
             Err(why) => {
@@ -179,42 +179,52 @@ fn load(name: &str, bytes: &[u8], compiler: &Compiler<'_>) -> Result<(Schema, Op
     Schema::load(name, bytes, &Entries { resources: &Resources::default(), entry: &find })
 }
 
-/// The names of [`switch`], as users write them.
-const SWITCHES: [&str; 11] = [
-    "synapse.commons.json.preserve.namespace",
-    "synapse.commons.json.buildValidNCNames",
-    "synapse.commons.json.output.autoPrimitive",
-    "synapse.commons.json.output.namespaceSepChar",
-    "synapse.commons.json.output.enableNSDeclarations",
-    "synapse.commons.json.output.disableAutoPrimitive.regex",
-    "synapse.commons.json.output.jsonoutAutoArray",
-    "synapse.commons.json.output.jsonoutMultiplePI",
-    "synapse.commons.json.output.xmloutMultiplePI",
-    "synapse.commons.enableXmlNilReadWrite",
-    "synapse.commons.enableXmlNullForEmptyElement",
+/// Sets a switch to the text of a value. Errors: the text is not a regular expression.
+type Switch = fn(&mut Mapping, &str) -> Result<(), String>;
+
+/// What all names of switches may begin with.
+const PREFIX: &str = "synapse.commons.";
+
+/// The switches by their WSO2 names.
+const SWITCHES: [(&str, Switch); 11] = [
+    ("synapse.commons.json.preserve.namespace", |mapping, text| flag(&mut mapping.preserve_namespace, text)),
+    ("synapse.commons.json.buildValidNCNames", |mapping, text| flag(&mut mapping.valid_names, text)),
+    ("synapse.commons.json.output.autoPrimitive", |mapping, text| flag(&mut mapping.auto_primitive, text)),
+    ("synapse.commons.json.output.namespaceSepChar", |mapping, text| {
+        mapping.namespace_separator = text.chars().next().unwrap_or('_');
+        Ok(())
+    }),
+    ("synapse.commons.json.output.enableNSDeclarations", |mapping, text| {
+        flag(&mut mapping.namespace_declarations, text)
+    }),
+    ("synapse.commons.json.output.disableAutoPrimitive.regex", |mapping, text| {
+        let no_regex = |why| format!("`{text}` is not a regular expression: {why}");
+        mapping.string_pattern = Some(Pattern::compile(text).map_err(no_regex)?);
+        Ok(())
+    }),
+    ("synapse.commons.json.output.jsonoutAutoArray", |mapping, text| flag(&mut mapping.auto_array, text)),
+    ("synapse.commons.json.output.jsonoutMultiplePI", |mapping, text| {
+        flag(&mut mapping.reads_multiple, text)
+    }),
+    ("synapse.commons.json.output.xmloutMultiplePI", |mapping, text| {
+        flag(&mut mapping.writes_multiple, text)
+    }),
+    ("synapse.commons.enableXmlNilReadWrite", |mapping, text| flag(&mut mapping.nil, text)),
+    ("synapse.commons.enableXmlNullForEmptyElement", |mapping, text| flag(&mut mapping.empty_is_null, text)),
 ];
 
-/// Sets a switch by its WSO2 name; `false`: there is none of this name.
-fn switch(mapping: &mut Mapping, name: &str, value: &str) -> Result<bool, String> {
-    let on = value.eq_ignore_ascii_case("true");
-    let pattern =
-        || Pattern::compile(value).map_err(|error| format!("`{value}` is not a regular expression: {error}"));
-    let name = name.strip_prefix("synapse.commons.").unwrap_or(name);
-    match name {
-        "json.preserve.namespace" => mapping.preserve_namespace = on,
-        "json.buildValidNCNames" => mapping.valid_names = on,
-        "json.output.autoPrimitive" => mapping.auto_primitive = on,
-        "json.output.namespaceSepChar" => mapping.namespace_separator = value.chars().next().unwrap_or('_'),
-        "json.output.enableNSDeclarations" => mapping.namespace_declarations = on,
-        "json.output.disableAutoPrimitive.regex" => mapping.string_pattern = Some(pattern()?),
-        "json.output.jsonoutAutoArray" => mapping.auto_array = on,
-        "json.output.jsonoutMultiplePI" => mapping.reads_multiple = on,
-        "json.output.xmloutMultiplePI" => mapping.writes_multiple = on,
-        "enableXmlNilReadWrite" => mapping.nil = on,
-        "enableXmlNullForEmptyElement" => mapping.empty_is_null = on,
-        _ => return Ok(false),
+fn flag(field: &mut bool, text: &str) -> Result<(), String> {
+    *field = text.eq_ignore_ascii_case("true");
+    Ok(())
+}
+
+/// Sets a switch by its name, also without the prefix; `false`: there is none of this name.
+fn switch(mapping: &mut Mapping, name: &str, text: &str) -> Result<bool, String> {
+    let name = name.strip_prefix(PREFIX).unwrap_or(name);
+    match SWITCHES.iter().find(|(whole, _)| whole.strip_prefix(PREFIX) == Some(name)) {
+        Some((_, set)) => set(mapping, text).map(|()| true),
+        None => Ok(false),
     }
-    Ok(true)
 }
 
 impl Schema {

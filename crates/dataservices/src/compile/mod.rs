@@ -303,10 +303,8 @@ fn compile_operation(
                 return None;
             }
             let path = path.trim_matches('/');
-            let is_partial = |part: &&str| {
-                let inside = part.strip_prefix('{').and_then(|part| part.strip_suffix('}')).unwrap_or(part);
-                inside.contains(['{', '}'])
-            };
+            let variable = |part: &'_ str| part.strip_prefix('{')?.strip_suffix('}').map(str::to_owned);
+            let is_partial = |part: &&str| variable(part).as_deref().unwrap_or(part).contains(['{', '}']);
             if let Some(part) = path.split('/').find(is_partial) {
                 compiler.warning(
                     "bad-value",
@@ -315,11 +313,9 @@ fn compile_operation(
                     "a variable is a whole segment: `items/{id}`",
                 );
             }
-            let segments = path.split('/').filter(|part| !part.is_empty()).map(|part| {
-                match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
-                    Some(name) => Segment::Variable(name.to_owned()),
-                    None => Segment::Literal(part.to_owned()),
-                }
+            let segments = path.split('/').filter(|part| !part.is_empty()).map(|part| match variable(part) {
+                Some(name) => Segment::Variable(name),
+                None => Segment::Literal(part.to_owned()),
             });
             (format!("{word} {path}"), request_names(&word, path), Some((word, segments.collect())))
         }

@@ -191,13 +191,8 @@ impl Compiler<'_> {
     /// Records that the value of an attribute is none of the words that it may have; `what` it should be: `an action`.
     pub fn none_of(&mut self, attribute: &Attribute, what: &str, words: &[&str]) {
         let value = attribute.value.trim();
-        let expected = match words.split_last() {
-            Some((last, [])) => (*last).to_owned(),
-            Some((last, others)) => format!("{} or {last}", others.join(", ")),
-            None => String::new(),
-        };
         let found = Diagnostic::error("bad-value", format!("`{value}` is not {what}"))
-            .at(attribute.value_span, format!("expected {expected}"))
+            .at(attribute.value_span, format!("expected {}", values::quoted(words)))
             .did_you_mean(value, words.iter().copied());
         self.diagnostics.push(found);
     }
