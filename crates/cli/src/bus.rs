@@ -566,6 +566,7 @@ pub fn services(settings: &Settings) -> Result<Services, String> {
     }
     engine.correlation_header = header.to_owned();
     engine.users.clone_from(&settings.http.users.0);
+    engine.roles.clone_from(&settings.http.roles);
     engine.access = crate::access::profiles(&settings.access)?;
     engine.java_numbers = settings.java_numbers;
     let security = settings.security.clone();

@@ -180,10 +180,10 @@ impl Server {
         self.tables().find_map(toml).or_else(|| self.documents().find_map(axis2))
     }
 
-    /// The users with their passwords: `[[internal_apis.users]]` of `deployment.toml`, unless the store of them is switched off
+    /// The users: `[[internal_apis.users]]` of `deployment.toml`, unless the store of them is switched off
     /// (`[internal_apis.file_user_store] enable = false`). Those whose password only a server can fill in are none.
-    pub fn users(&self) -> Vec<(String, String)> {
-        let mut found: Vec<(String, String)> = Vec::new();
+    pub fn users(&self) -> Vec<User> {
+        let mut found: Vec<User> = Vec::new();
         for apis in self.tables().filter_map(|table| table.get("internal_apis")) {
             let enabled = apis.get("file_user_store").and_then(|store| store.get("enable"));
             if enabled.is_some_and(|enable| enable.as_bool() == Some(false)) {
@@ -193,9 +193,14 @@ impl Server {
                 let text =
                     |name: &str| entry.get("user")?.get(name)?.as_str().filter(|text| !text.is_empty());
                 let (Some(name), Some(password)) = (text("name"), text("password")) else { continue };
-                let is_known = found.iter().any(|(user, _)| user == name);
+                let is_known = found.iter().any(|user| user.name == name);
                 if !is_known && !is_filled_in(name) && !is_filled_in(password) {
-                    found.push((name.to_owned(), password.to_owned()));
+                    let is_admin = match entry.get("user").and_then(|user| user.get("is_admin")) {
+                        Some(toml::Value::Boolean(is_admin)) => *is_admin,
+                        Some(toml::Value::String(text)) => text.trim().eq_ignore_ascii_case("true"),
+                        _ => false,
+                    };
+                    found.push(User { name: name.to_owned(), password: password.to_owned(), is_admin });
                 }
             }
         }
@@ -222,6 +227,14 @@ impl Server {
         let named = self.tables().find_map(toml).or_else(|| self.documents().find_map(axis2))?;
         (!named.is_empty()).then(|| self.path.join(named))
     }
+}
+
+/// A user of the file user store. Not `Debug`: nothing shows a password.
+pub struct User {
+    pub name: String,
+    pub password: String,
+    /// It has the role `admin`.
+    pub is_admin: bool,
 }
 
 impl Directory {

@@ -235,7 +235,11 @@ const KEYS: &[(&str, Fate)] = &[
     ("management_api", Fate::Mapped("is not read here: set `listen.admin` in busbar.toml")),
     ("internal_apis.users.user.name", USERS),
     ("internal_apis.users.user.password", USERS),
-    ("internal_apis.users", Fate::NoEffect("has no effect: users have neither roles nor rights here")),
+    ("internal_apis.users.user.is_admin", Fate::Honoured("is read: the user has the role `admin`")),
+    (
+        "internal_apis.users",
+        Fate::NoEffect("has no effect: users have a name, a password and `is_admin` here"),
+    ),
     (
         "internal_apis.file_user_store",
         Fate::Honoured("is honoured: without it `internal_apis.users` are not read"),
@@ -620,6 +624,7 @@ mod tests {
         let toml = root.join("conf/deployment.toml");
         let text = "[[internal_apis.users]]\nuser.name = 'alice'\nuser.password = 'opensesame'\nuser.is_admin = true\n\
             [[internal_apis.users]]\nuser.name = 'bob'\nuser.password = '$secret{bob}'\n\
+            [[internal_apis.users]]\nuser.name = 'erin'\nuser.password = 'sesame'\nuser.is_admin = 'true'\nuser.shell = 'sh'\n\
             [[internal_apis.users]]\nuser.name = 'carol'\nuser.password = ''\n[[internal_apis.users]]\nuser = 'dora'\n";
         std::fs::write(&toml, text).unwrap();
         std::fs::write(
@@ -629,22 +634,31 @@ mod tests {
         .unwrap();
         let mut sources = SourceMap::new();
         let found = report(&root, std::slice::from_ref(&toml), &mut sources);
-        let users = Server::read(&root).users();
+        let users = |root| {
+            let users = Server::read(root).users().into_iter();
+            users.map(|user| (user.name, user.password, user.is_admin)).collect::<Vec<_>>()
+        };
+        let all = users(&root);
+        let settings = crate::settings::Settings::load(&root, None, &[]).unwrap();
         std::fs::write(&toml, format!("[internal_apis.file_user_store]\nenable = false\n{text}")).unwrap();
-        let off = Server::read(&root).users();
+        let off = users(&root);
         let set =
             crate::settings::Settings::load(&root, None, &["http.users.alice=mine".to_owned()]).unwrap();
         std::fs::remove_dir_all(&root).unwrap();
-        assert_eq!(users, [("alice".to_owned(), "opensesame".to_owned())]);
-        assert_eq!(off, [("alice".to_owned(), "other".to_owned())]);
-        assert_eq!(set.http.users.0["alice"], "mine");
+        let user = |name: &str, password: &str, is_admin| (name.to_owned(), password.to_owned(), is_admin);
+        assert_eq!(all, [user("alice", "opensesame", true), user("erin", "sesame", true)]);
+        assert_eq!(off, [user("alice", "other", false)]);
+        assert_eq!(settings.http.roles["alice"], ["admin"]);
+        // Somebody else of the same name has no roles of this one.
+        assert_eq!((set.http.users.0["alice"].as_str(), set.http.roles.get("alice")), ("mine", None));
         let shown: Vec<String> = found
             .iter()
             .map(|finding| format!("{} {}", finding.severity.as_str(), finding.message))
             .collect();
         for wanted in [
             "note `internal_apis.users.user.name` is read: a user",
-            "warning `internal_apis.users.user.is_admin` has no effect",
+            "note `internal_apis.users.user.is_admin` is read: the user has the role `admin`",
+            "warning `internal_apis.users.user.shell` has no effect",
             "warning `internal_apis.users.user.password` has no effect: only a WSO2 server",
         ] {
             assert!(shown.iter().any(|line| line.starts_with(wanted)), "{wanted}: {shown:#?}");

@@ -3,6 +3,7 @@
 use crate::proxies::ForwardProxy;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -224,6 +225,8 @@ pub struct Http {
     pub dynamic_addresses: Option<Vec<String>>,
     /// Users and their passwords, for the basic authentication of APIs (`RESTBasicAuthHandler`).
     pub users: Users,
+    /// The roles of these users: for WS-Security (`allowedroles`), `requiredRoles` of data services, and as scopes in access profiles.
+    pub roles: std::collections::HashMap<String, Vec<String>>,
 }
 
 /// See [`Settings::task`].
@@ -263,6 +266,7 @@ impl Default for Http {
             correlation_header: "activityid".to_owned(),
             dynamic_addresses: None,
             users: Users::default(),
+            roles: std::collections::HashMap::new(),
         }
     }
 }
@@ -570,8 +574,12 @@ impl Settings {
         for (name, value) in server.tunables() {
             settings.wso2.entry(name).or_insert(value);
         }
-        for (name, password) in server.users() {
-            settings.http.users.0.entry(name).or_insert(password);
+        for user in server.users() {
+            let Entry::Vacant(vacant) = settings.http.users.0.entry(user.name) else { continue };
+            if user.is_admin {
+                settings.http.roles.entry(vacant.key().clone()).or_insert_with(|| vec!["admin".to_owned()]);
+            }
+            vacant.insert(user.password);
         }
         if settings.proxy.is_empty() {
             settings.proxy = crate::proxies::of_server(&server);

@@ -32,12 +32,12 @@ mod value;
 
 pub use artifacts::{
     Api, ApiVersion, DATA_SERVICE_NAMESPACE, DataCall, DataConfig, DataDirection, DataField, DataFormat,
-    DataOperation, DataOutput, DataParameter, DataQuery, DataResult, DataService, DataSource, DataValidator,
-    DataValue, EndpointTemplate, Entry, EventSource, Handler, Import, InboundEndpoint, LocalEntry, Mapping,
-    MessageProcessor, MessageStore, Method, Policy, PolicyDirection, PriorityExecutor, ProcessorKind, Proxy,
-    PublishWsdl, Queue, Registry, RegistryLayout, Resource, Scheme, Sequence, SequenceRef, SequenceTemplate,
-    StoreKind, Subscription, Target, TargetEndpoint, Task, TaskManager, TaskProperty, Template,
-    TemplateParameter, Transports, Trigger, WsdlSource,
+    DataOperation, DataOutput, DataParameter, DataQuery, DataResult, DataService, DataSource, DataTrigger,
+    DataValidator, DataValue, EndpointTemplate, Entry, EventSource, Handler, Import, InboundEndpoint,
+    LocalEntry, Mapping, MessageProcessor, MessageStore, Method, Policy, PolicyDirection, PriorityExecutor,
+    ProcessorKind, Proxy, PublishWsdl, Queue, Registry, RegistryLayout, Resource, Scheme, Sequence,
+    SequenceRef, SequenceTemplate, StoreKind, Subscription, Target, TargetEndpoint, Task, TaskManager,
+    TaskProperty, Template, TemplateParameter, Transports, Trigger, WsdlSource,
 };
 pub use configuration::{
     ArtifactKind, BrokenLibrary, BrokenOperation, Configuration, Content, DeployedArchive, FaultyArtifact,

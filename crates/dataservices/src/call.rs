@@ -1,5 +1,6 @@
 //! `dataServiceCall`: calls a data service of the same configuration, without HTTP.
 
+use crate::output::Form;
 use crate::plan::Service;
 use crate::request::{self, Ask, add};
 use crate::service::whole;
@@ -300,13 +301,19 @@ impl Mediator for DataServiceCall {
             let service = context.plan().data_service(&self.service).cloned().ok_or_else(gone)?;
             let service: Arc<Service> = service.into_any().downcast().map_err(|_| gone())?;
             let ask = self.ask(&service, context)?;
-            let limits = context.services().limits.clone();
             let json = self.property.is_none() && context.payload.is_json() && !ask.is_rdf(&service);
-            let Some(bytes) = whole(&service, ask, limits.held, json).await? else {
+            let form = if json { Form::Json } else { Form::Xml };
+            let (body, events) = whole(&service, ask, form, context).await?.map_err(|trouble| {
+                let message = format!("the data service {} fails: {}", service.name, trouble.message);
+                let detail = trouble.text(&service);
+                Fault { status: trouble.status.max(500), ..Fault::new(message).because(detail) }
+            })?;
+            let next = events.map_or(Flow::Next, Flow::Split);
+            let Some(bytes) = body else {
                 if self.property.is_none() {
                     empty(context);
                 }
-                return Ok(Flow::Next);
+                return Ok(next);
             };
             let text = || String::from_utf8_lossy(&bytes).into_owned();
             match &self.property {
@@ -339,7 +346,7 @@ impl Mediator for DataServiceCall {
                     flow::compute::by_size(context, size, wrap).await?;
                 }
             }
-            Ok(Flow::Next)
+            Ok(next)
         }))
     }
 }

@@ -6,6 +6,7 @@
 //! run:     Ask -> statements on leases of crate sql -> rows
 //! output:  rows -> XML, RDF (rdf) or JSON, written as they come into a Pipe
 //! service: the single step of the service; what is not ready of a response is sent as a stream that drives the run
+//! event:   what queries cause: messages to those who have subscribed
 //! call:    `dataServiceCall`, the same without HTTP
 //! odata:   the tables of a database without any query, as OData
 //! ```
@@ -20,6 +21,7 @@
 mod call;
 mod compile;
 mod describe;
+mod event;
 mod fault;
 mod odata;
 mod output;

@@ -143,6 +143,8 @@ pub(crate) struct Writer {
     namespaces: Vec<Arc<str>>,
     /// For each open object or array of JSON: it is empty so far.
     empty: Vec<bool>,
+    /// Write the same as XML for those who look at a part of the response ([`Writer::copy`]).
+    copies: Vec<Writer>,
 }
 
 /// A held response has exceeded the limit.
@@ -151,7 +153,25 @@ pub(crate) struct TooLarge;
 impl Writer {
     /// A writer into a pipe. `most`: see [`Writer::room`].
     pub fn new(form: Form, pipe: Arc<Pipe>, most: Option<usize>) -> Writer {
-        Writer { form, pipe, text: String::new(), most, namespaces: vec![Arc::from("")], empty: Vec::new() }
+        Writer {
+            form,
+            pipe,
+            text: String::new(),
+            most,
+            namespaces: vec![Arc::from("")],
+            empty: Vec::new(),
+            copies: Vec::new(),
+        }
+    }
+
+    /// What is written from now on is also kept as XML, until [`Writer::copied`].
+    pub fn copy(&mut self) {
+        self.copies.push(Writer::new(Form::Xml, Pipe::new(usize::MAX), None));
+    }
+
+    /// What was written since the last [`Writer::copy`], as XML.
+    pub fn copied(&mut self) -> String {
+        self.copies.pop().map(|copy| copy.text).unwrap_or_default()
     }
 
     pub fn is_json(&self) -> bool {
@@ -249,6 +269,7 @@ impl Writer {
 
     /// An element with children: a member with an object.
     pub fn start(&mut self, name: &str, namespace: &Arc<str>) {
+        self.copies.iter_mut().for_each(|copy| copy.start(name, namespace));
         if self.is_json() {
             self.key(name);
             self.open('{');
@@ -260,6 +281,7 @@ impl Writer {
 
     /// An attribute of the open start tag.
     pub fn attribute(&mut self, name: &str, value: Option<&str>, xsd_type: Type) {
+        self.copies.iter_mut().for_each(|copy| copy.attribute(name, value, xsd_type));
         if self.is_json() {
             self.key(&format!("@{name}"));
             json_value(value, xsd_type, &mut self.text);
@@ -272,6 +294,7 @@ impl Writer {
 
     /// The end of the start tag, `>`.
     pub fn started(&mut self) {
+        self.copies.iter_mut().for_each(|copy| copy.started());
         if !self.is_json() {
             self.text.push('>');
         }
@@ -279,6 +302,7 @@ impl Writer {
 
     /// The end tag of an element.
     pub fn end_element(&mut self, name: &str) {
+        self.copies.iter_mut().for_each(|copy| copy.end_element(name));
         if self.is_json() {
             self.close('}');
         } else {
@@ -310,6 +334,7 @@ impl Writer {
 
     /// Begins a row; its attributes may follow.
     pub fn start_row(&mut self, name: &str, namespace: &Arc<str>) {
+        self.copies.iter_mut().for_each(|copy| copy.start_row(name, namespace));
         if self.is_json() {
             self.next();
             self.open('{');
@@ -321,6 +346,7 @@ impl Writer {
 
     /// The element around RDF descriptions.
     pub fn start_rdf(&mut self, namespace: &Arc<str>) {
+        self.copies.iter_mut().for_each(|copy| copy.start_rdf(namespace));
         let _ = write!(self.text, "<rdf:RDF xmlns:rdf=\"{}\"", rdf::NAMESPACE);
         if self.namespaces.last() != Some(namespace) {
             self.text.push_str(" xmlns=\"");
@@ -338,6 +364,7 @@ impl Writer {
 
     /// Begins the description of a resource.
     pub fn start_description(&mut self, about: &str) {
+        self.copies.iter_mut().for_each(|copy| copy.start_description(about));
         self.text.push_str("<rdf:Description rdf:about=\"");
         escape(about, &mut self.text);
         self.text.push_str("\">");
@@ -345,11 +372,13 @@ impl Writer {
 
     /// Ends it.
     pub fn end_description(&mut self) {
+        self.copies.iter_mut().for_each(|copy| copy.end_description());
         self.text.push_str("</rdf:Description>");
     }
 
     /// A property with a literal. NULL is left out.
     pub fn literal(&mut self, name: &str, namespace: &Arc<str>, value: Option<&str>, xsd_name: &str) {
+        self.copies.iter_mut().for_each(|copy| copy.literal(name, namespace, value, xsd_name));
         let Some(value) = value else { return };
         self.start_tag(name, namespace);
         self.text.push_str(" rdf:datatype=\"http://www.w3.org/2001/XMLSchema#");
@@ -361,6 +390,7 @@ impl Writer {
 
     /// A property that refers to another resource.
     pub fn reference(&mut self, name: &str, namespace: &Arc<str>, uri: &str) {
+        self.copies.iter_mut().for_each(|copy| copy.reference(name, namespace, uri));
         self.start_tag(name, namespace);
         self.text.push_str(" rdf:resource=\"");
         escape(uri, &mut self.text);
@@ -369,6 +399,7 @@ impl Writer {
 
     /// An element with a value.
     pub fn field(&mut self, name: &str, namespace: &Arc<str>, value: Option<&str>, xsd_type: Type) {
+        self.copies.iter_mut().for_each(|copy| copy.field(name, namespace, value, xsd_type));
         if self.is_json() {
             self.key(name);
             json_value(value, xsd_type, &mut self.text);

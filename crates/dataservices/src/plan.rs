@@ -21,6 +21,10 @@ pub(crate) struct Service {
     pub held: bool,
     pub operations: Vec<Operation>,
     pub queries: Vec<Query>,
+    /// The event triggers that queries refer to.
+    pub triggers: Vec<crate::event::Trigger>,
+    /// Some parts of results are for certain roles only.
+    pub has_roles: bool,
     /// The databases that are served as OData.
     pub odata: Vec<crate::odata::Source>,
 }
@@ -38,6 +42,7 @@ pub(crate) struct Operation {
     /// The names of its parameters, as faults show them, by those in lower case.
     pub written: HashMap<String, String>,
     pub status: bool,
+    /// Its response is complete before it is sent.
     pub held: bool,
 }
 
@@ -63,6 +68,8 @@ pub(crate) struct Call {
     pub query: usize,
     /// The parameters of the query, each with its source.
     pub parameters: Vec<(String, Source)>,
+    /// The roles that see its rows in a result; empty: everybody does.
+    pub roles: Vec<String>,
 }
 
 /// Which rows a query has.
@@ -91,6 +98,12 @@ pub(crate) struct Query {
     pub rows: Rows,
     /// The column of the generated key.
     pub result: Option<Shape>,
+    /// Transforms the result, where an operation or a resource runs the query.
+    pub stylesheet: Option<mediators::ResultStylesheet>,
+    /// The trigger that looks at its parameters.
+    pub input_trigger: Option<usize>,
+    /// The trigger that looks at its result.
+    pub output_trigger: Option<usize>,
     /// Autocommit: its changes are committed at once.
     pub autocommit: bool,
     /// Most rows; further ones are not sent.
@@ -141,6 +154,8 @@ pub(crate) struct Shape {
 pub(crate) struct Group {
     pub name: String,
     pub namespace: Arc<str>,
+    /// The roles that see it; empty: everybody does.
+    pub roles: Vec<String>,
     pub attributes: Vec<Field>,
     pub parts: Vec<Part>,
 }
@@ -164,9 +179,30 @@ pub(crate) struct Field {
     pub optional: bool,
     /// The name of an export to later operations of the request; whether all values are exported.
     pub export: Option<(String, bool)>,
+    /// The roles that see it; empty: everybody does.
+    pub roles: Vec<String>,
 }
 
 impl Service {
+    /// The stylesheet of the result of an operation.
+    pub fn stylesheet(&self, operation: usize) -> Option<&mediators::ResultStylesheet> {
+        self.queries[self.operations[operation].call.query].stylesheet.as_ref()
+    }
+
+    /// Whether an operation runs a query that has an event trigger.
+    pub fn has_events(&self, operation: usize) -> bool {
+        // A query is never part of its own result (`compile`).
+        let mut open = vec![self.operations[operation].call.query];
+        while let Some(at) = open.pop() {
+            let query = &self.queries[at];
+            if query.input_trigger.is_some() || query.output_trigger.is_some() {
+                return true;
+            }
+            query.result.iter().for_each(|shape| shape.group.queries(&mut open));
+        }
+        false
+    }
+
     /// Whether the response of an operation is RDF, which is XML whatever the client accepts.
     pub fn is_rdf(&self, operation: usize) -> bool {
         fn group(service: &Service, group_plan: &Group) -> bool {
@@ -187,6 +223,19 @@ impl Service {
     /// The operation of a name.
     pub fn operation(&self, name: &str) -> Option<usize> {
         self.operations.iter().position(|operation| operation.names.iter().any(|n| n == name))
+    }
+}
+
+impl Group {
+    /// Adds the numbers of the queries that run for each row.
+    pub fn queries(&self, found: &mut Vec<usize>) {
+        for part in &self.parts {
+            match part {
+                Part::Field(_) => {}
+                Part::Group(inner) => inner.queries(found),
+                Part::Call(call) => found.push(call.query),
+            }
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Runs a request: parameters to statements, rows to a response.
 
+use crate::event::{self, Causes};
 use crate::fault::{Trouble, code};
 use crate::output::{Form, Pipe, TooLarge, Writer};
 use crate::plan::{
@@ -17,14 +18,24 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The limits of a run.
-#[derive(Clone, Copy, Debug)]
+/// The limits of a run, and who it is for.
 pub(crate) struct Terms {
     pub form: Form,
     /// Most bytes of a response that is complete before it is sent; `None`: it is streamed.
     pub most: Option<usize>,
     /// Most bytes of rows that are collected because each runs another query.
     pub collected: usize,
+    /// The roles of the client, where results have parts for certain roles only.
+    pub roles: Vec<String>,
+    /// What event triggers are to look at; `None`: no query of the request has one.
+    pub causes: Option<Arc<Causes>>,
+}
+
+impl Terms {
+    /// Whether the client sees what these roles see.
+    fn sees(&self, roles: &[String]) -> bool {
+        roles.is_empty() || flow::roles::suffice(&self.roles, roles)
+    }
 }
 
 /// A running request.
@@ -69,12 +80,12 @@ pub(crate) async fn perform(
         }
     }
     run.leases.clear();
-    run.writer.flush().map_err(|TooLarge| too_large(&run.terms))?;
+    run.writer.flush().map_err(|TooLarge| too_large(run.terms.most))?;
     Ok(answered)
 }
 
-fn too_large(terms: &Terms) -> Trouble {
-    let most = terms.most.unwrap_or_default();
+fn too_large(most: Option<usize>) -> Trouble {
+    let most = most.unwrap_or_default();
     Trouble::new(
         code::UNKNOWN,
         format!("the answer is larger than the {most} bytes that one may have before it leaves"),
@@ -306,7 +317,26 @@ impl Run {
         Ok(self.leases.len() - 1)
     }
 
+    /// Runs a query, and keeps what its event triggers are to look at.
     async fn query(&mut self, query: &Query, givens: &Givens, level: usize) -> Result<(), Trouble> {
+        let Some(causes) = &self.terms.causes else { return self.rows_of(query, givens, level).await };
+        let (causes, most) = (Arc::clone(causes), self.terms.collected);
+        if let Some(trigger) = query.input_trigger {
+            causes.add(trigger, &query.id, event::of_parameters(query, givens), most)?;
+        }
+        let Some(trigger) = query.output_trigger else {
+            return Box::pin(self.rows_of(query, givens, level)).await;
+        };
+        self.writer.copy();
+        let done = Box::pin(self.rows_of(query, givens, level)).await;
+        let copy = self.writer.copied();
+        done?;
+        // A query without a result has none to look at.
+        if copy.is_empty() { Ok(()) } else { causes.add(trigger, &query.id, copy, most) }
+    }
+
+    /// Writes the rows of a query.
+    async fn rows_of(&mut self, query: &Query, givens: &Givens, level: usize) -> Result<(), Trouble> {
         if let (Some(table), Some(shape)) = (&query.table, &query.result) {
             let rows = Box::pin(table::rows(table, &query.id, self.terms.collected)).await?;
             return Box::pin(self.rows(shape, givens, rows, level)).await;
@@ -343,12 +373,18 @@ impl Run {
         }
         start(&mut self.writer, shape);
         let mut sink = Writing {
-            row: Rowing { shape, givens, places: None, together: self.together, exports: &mut self.exports },
+            row: Rowing {
+                shape,
+                givens,
+                places: None,
+                together: self.together,
+                exports: &mut self.exports,
+                terms: &self.terms,
+            },
             writer: &mut self.writer,
             left: query.most,
             count: 0,
             trouble: None,
-            terms: self.terms,
         };
         let ran = self.leases[at].run(&statement, &parameters, Lent(&mut sink)).await;
         if let Some(trouble) = sink.trouble {
@@ -454,7 +490,7 @@ impl Run {
             if let Some(about) = &shape.about {
                 let (mut rowing, writer) = self.rowing(shape, givens);
                 rowing.describe(about, row, writer)?;
-                self.writer.flush().map_err(|TooLarge| too_large(&self.terms))?;
+                self.writer.flush().map_err(|TooLarge| too_large(self.terms.most))?;
                 continue;
             }
             if !start_row(&mut self.writer, shape, count) {
@@ -465,15 +501,21 @@ impl Run {
             started(&mut self.writer, shape);
             self.parts(&shape.group, shape, scope, level).await?;
             end_row(&mut self.writer, shape);
-            self.writer.flush().map_err(|TooLarge| too_large(&self.terms))?;
+            self.writer.flush().map_err(|TooLarge| too_large(self.terms.most))?;
         }
         end(&mut self.writer, shape, rows.len());
         Ok(())
     }
 
     fn rowing<'a>(&'a mut self, shape: &'a Shape, givens: &'a Givens) -> (Rowing<'a>, &'a mut Writer) {
-        let rowing =
-            Rowing { shape, givens, places: None, together: self.together, exports: &mut self.exports };
+        let rowing = Rowing {
+            shape,
+            givens,
+            places: None,
+            together: self.together,
+            exports: &mut self.exports,
+            terms: &self.terms,
+        };
         (rowing, &mut self.writer)
     }
 
@@ -504,6 +546,7 @@ impl Run {
                         let (mut rowing, writer) = self.rowing(shape, scope.parameters);
                         rowing.field(field, false, row, writer)?;
                     }
+                    Part::Group(inner) if !self.terms.sees(&inner.roles) => {}
                     Part::Group(inner) => {
                         self.writer.start(&inner.name, &inner.namespace);
                         self.attributes(inner, shape, scope.parameters, row)?;
@@ -511,6 +554,7 @@ impl Run {
                         self.parts(inner, shape, scope, level).await?;
                         self.writer.end_element(&inner.name);
                     }
+                    Part::Call(call) if !self.terms.sees(&call.roles) => {}
                     Part::Call(call) => self.call(call, scope, level + 1).await?,
                 }
             }
@@ -643,6 +687,7 @@ struct Rowing<'a> {
     places: Option<(Arc<Columns>, Vec<Option<usize>>)>,
     together: bool,
     exports: &'a mut Givens,
+    terms: &'a Terms,
 }
 
 impl<'a> Rowing<'a> {
@@ -661,6 +706,9 @@ impl<'a> Rowing<'a> {
     where
         'a: 'r,
     {
+        if !self.terms.sees(&field.roles) {
+            return Ok(None);
+        }
         self.look(&row.columns);
         let at = self.places.as_ref().and_then(|(_, places)| places.get(field.slot).copied().flatten());
         let value: Option<Cow<'r, str>> = match (&field.value, at) {
@@ -732,6 +780,7 @@ impl<'a> Rowing<'a> {
         for part in &group.parts {
             match part {
                 Part::Field(field) => self.field(field, false, row, writer)?,
+                Part::Group(inner) if !self.terms.sees(&inner.roles) => {}
                 Part::Group(inner) => {
                     writer.start(&inner.name, &inner.namespace);
                     inner.attributes.iter().try_for_each(|field| self.field(field, true, row, writer))?;
@@ -790,7 +839,6 @@ struct Writing<'a> {
     left: usize,
     count: usize,
     trouble: Option<Trouble>,
-    terms: Terms,
 }
 
 struct Lent<'a, 'b>(&'a mut Writing<'b>);
@@ -814,7 +862,7 @@ impl Writing<'_> {
 
     /// Writes a row; returns whether another one is wanted.
     fn written(&mut self) -> Result<bool, Trouble> {
-        self.writer.flush().map_err(|TooLarge| too_large(&self.terms))?;
+        self.writer.flush().map_err(|TooLarge| too_large(self.row.terms.most))?;
         self.count += 1;
         self.left = self.left.saturating_sub(1);
         Ok(self.left > 0)

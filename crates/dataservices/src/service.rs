@@ -1,20 +1,25 @@
 //! The single step of a data service: reads the request, runs it until its response has begun, and responds.
 
-use crate::fault::Trouble;
+use crate::event;
+use crate::fault::{Trouble, code};
 use crate::output::{Form, Pipe};
 use crate::plan::Service;
 use crate::request::{self, Ask};
 use crate::run::{Terms, perform};
+use crate::value::Givens;
+use bytes::Bytes;
 use flow::data::DataService;
-use flow::{Client, Context, Fault, Flow, Mediator, Moves, Need};
+use flow::{Client, Context, Fault, Flow, Mediator, Moves, Need, Split};
 use message::{Body, BodyError, BodyStream, Headers, MediaType, Payload, Reading, Value};
 use sql::TimeSlice;
 use std::any::Any;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{self, Poll};
+use xml::{Document, ParseOptions};
 
 /// Capacity of a response's pipe in bytes: while it is full the database waits.
 pub(crate) const ROOM: usize = 64 << 10;
@@ -29,8 +34,13 @@ impl DataService for Service {
         &self.name
     }
 
-    fn service(self: Arc<Self>) -> Box<dyn Mediator> {
-        Box::new(Step(self))
+    fn steps(self: Arc<Self>) -> Vec<Box<dyn Mediator>> {
+        let has_events = !self.triggers.is_empty();
+        let mut steps: Vec<Box<dyn Mediator>> = vec![Box::new(Step(self))];
+        if has_events {
+            steps.push(Box::new(event::Respond));
+        }
+        steps
     }
 
     fn wsdl(&self) -> String {
@@ -75,16 +85,17 @@ impl Mediator for Step {
             let answered = match ask {
                 Ok(ask) => {
                     let form = if form == Form::Json && ask.is_rdf(&self.0) { Form::Xml } else { form };
-                    self.begin(context, ask, form).await
+                    self.begin(context, ask, form).await?
                 }
                 Err(trouble) => Err(trouble),
             };
-            if let Err(trouble) = answered {
+            let events = answered.unwrap_or_else(|trouble| {
                 self.fail(context, &trouble, form);
-            }
+                None
+            });
             context.addressing.to = None;
             context.response = true;
-            Ok(Flow::Respond)
+            Ok(events.map_or(Flow::Respond, Flow::Split))
         }))
     }
 }
@@ -121,24 +132,46 @@ impl Step {
         asks.then(|| crate::describe::openapi(&self.0, &address).to_string())
     }
 
-    /// Runs a request until its response is complete, or its first part is.
-    async fn begin(&self, context: &mut Context, ask: Ask, form: Form) -> Result<(), Trouble> {
-        let service = Arc::clone(&self.0);
+    /// Runs a request until its response is complete, or its first part is. Returns the events that it causes.
+    async fn begin(
+        &self,
+        context: &mut Context,
+        ask: Ask,
+        form: Form,
+    ) -> Result<Result<Option<Split>, Trouble>, Fault> {
+        let service = &self.0;
         let is_held = service.held
             || match &ask {
                 Ask::One(at, _) => service.operations[*at].held,
                 Ask::Batch(..) | Ask::Box(_) => true,
             };
-        let held = context.services().limits.held;
-        let terms = Terms { form, most: is_held.then_some(held), collected: held };
-        let pipe = Pipe::new(ROOM);
-        let about = format!("data service {}, {}", service.name, ask.name(&service));
-        let work: Work = Box::pin(perform(service, ask, Arc::clone(&pipe), terms));
-        match begun(work, pipe, is_held, about, context.message_id().to_owned()).await? {
-            Some(body) => answer(context, body, form, None),
-            None => accepted(context),
+        if is_held {
+            // Its events, too, are known when all of it has run.
+            let (body, events) = match whole(service, ask, form, context).await? {
+                Ok(done) => done,
+                Err(trouble) => return Ok(Err(trouble)),
+            };
+            match body {
+                Some(bytes) => answer(context, Body::Bytes(bytes.into()), form, None),
+                None => accepted(context),
+            }
+            return Ok(Ok(events));
         }
-        Ok(())
+        let terms = Terms::of(service, &ask, form, None, context);
+        let pipe = Pipe::new(ROOM);
+        let about = format!("data service {}, {}", service.name, ask.name(service));
+        let work: Work = Box::pin(perform(Arc::clone(service), ask, Arc::clone(&pipe), terms));
+        Ok(match begun(work, pipe, false, about, context.message_id().to_owned()).await {
+            Ok(Some(body)) => {
+                answer(context, body, form, None);
+                Ok(None)
+            }
+            Ok(None) => {
+                accepted(context);
+                Ok(None)
+            }
+            Err(trouble) => Err(trouble),
+        })
     }
 
     fn fail(&self, context: &mut Context, trouble: &Trouble, form: Form) {
@@ -338,25 +371,92 @@ impl BodyStream for ResultBody {
     }
 }
 
-/// Runs a request and collects the whole response, as XML or JSON.
+/// A complete response (`None`: there is none), and the events that its request causes.
+pub(crate) type Done = (Option<Vec<u8>>, Option<Split>);
+
+/// Runs a request and collects the whole response: transformed, where the result has a stylesheet.
 ///
 /// # Errors
-/// The failure, as a fault of the flow.
+/// No compute thread was free for the stylesheet or the events; inner: the request failed.
 pub(crate) async fn whole(
     service: &Arc<Service>,
     ask: Ask,
-    most: usize,
-    json: bool,
-) -> Result<Option<Vec<u8>>, Fault> {
-    let pipe = Pipe::new(ROOM);
-    let terms = Terms { form: if json { Form::Json } else { Form::Xml }, most: Some(most), collected: most };
-    match perform(Arc::clone(service), ask, Arc::clone(&pipe), terms).await {
-        Ok(true) => Ok(Some(pipe.take())),
-        Ok(false) => Ok(None),
-        Err(trouble) => {
-            let message = format!("the data service {} fails: {}", service.name, trouble.message);
-            let detail = trouble.text(service);
-            Err(Fault { status: trouble.status.max(500), ..Fault::new(message).because(detail) })
+    form: Form,
+    context: &mut Context,
+) -> Result<Result<Done, Trouble>, Fault> {
+    let stylesheet = match &ask {
+        Ask::One(at, _) => service.stylesheet(*at).is_some().then_some(*at),
+        Ask::Batch(..) | Ask::Box(_) => None,
+    };
+    let written = if stylesheet.is_some() { Form::Xml } else { form };
+    let most = context.services().limits.held;
+    let terms = Terms::of(service, &ask, written, Some(most), context);
+    let causes = terms.causes.clone();
+    let (pipe, name) = (Pipe::new(ROOM), ask.name(service).to_owned());
+    let mut body = match perform(Arc::clone(service), ask, Arc::clone(&pipe), terms).await {
+        Ok(has_response) => has_response.then(|| pipe.take()),
+        Err(trouble) => return Ok(Err(trouble)),
+    };
+    if let Some(at) = stylesheet
+        && let Some(result) = body.take()
+    {
+        let result = Bytes::from(result);
+        let of = Arc::clone(service);
+        let transform = move |context: &mut Context| transformed(&of, at, result.clone(), form, context);
+        match flow::work_out_beside(context, transform).await {
+            Ok(result) => body = Some(result),
+            // What the database did stays done.
+            Err(fault) => {
+                let trouble = Trouble::new(code::UNKNOWN, fault.message).because(fault.detail);
+                return Ok(Err(trouble.during(&name, &Givens::new(), &HashMap::new())));
+            }
+        }
+    }
+    let events = match &causes {
+        Some(causes) => event::publish(service, causes, context).await?,
+        None => None,
+    };
+    Ok(Ok((body, events)))
+}
+
+/// The result of an operation behind its stylesheet, in the form of the response.
+fn transformed(
+    service: &Service,
+    operation: usize,
+    result: Bytes,
+    form: Form,
+    context: &mut Context,
+) -> Result<Vec<u8>, Fault> {
+    let Some(stylesheet) = service.stylesheet(operation) else { return Ok(result.to_vec()) };
+    let made = stylesheet.transform(result, context)?;
+    if form == Form::Json {
+        let limits = context.services().limits.xml.clone();
+        let document = Document::parse(made, &ParseOptions { limits, ..ParseOptions::default() })
+            .map_err(|why| Fault::new(format!("the result of the stylesheet cannot be read: {why}")))?;
+        return Ok(document
+            .document_element()
+            .map_or_else(Vec::new, |root| message::json::from_xml(&document, root).into_bytes()));
+    }
+    let (before, after) = form.frame();
+    Ok([before.as_bytes(), &made, after.as_bytes()].concat())
+}
+
+impl Terms {
+    /// Those of a request of a client.
+    fn of(service: &Service, ask: &Ask, form: Form, most: Option<usize>, context: &Context) -> Terms {
+        let causes = |ask: &Ask| match ask {
+            Ask::One(at, _) | Ask::Batch(at, _) => service.has_events(*at),
+            Ask::Box(all) => all.iter().any(|ask| match ask {
+                Ask::One(at, _) | Ask::Batch(at, _) => service.has_events(*at),
+                Ask::Box(_) => false,
+            }),
+        };
+        Terms {
+            form,
+            most,
+            collected: context.services().limits.held,
+            roles: if service.has_roles { flow::roles::of(context) } else { Vec::new() },
+            causes: (!service.triggers.is_empty() && causes(ask)).then(Arc::default),
         }
     }
 }

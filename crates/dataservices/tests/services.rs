@@ -1102,18 +1102,11 @@ fn attributes_may_be_anything() {
 /// What has no effect is named: nothing is ignored in silence.
 #[test]
 fn what_has_no_effect_is_named() {
-    let one = query(
-        "one",
-        "select 1 a",
-        "<result element='R' xsltPath='conf:/a.xsl'><element name='a' column='a'/></result>",
-    );
+    let one = query("one", "select 1 a", "<result element='R'><element name='a' column='a'/></result>");
     let twice = "<operation name='one'><call-query href='one'/><call-query href='one'/></operation>\
-         <event-trigger id='t' language='XPath'><expression>//a</expression><target-topic>t</target-topic><subscriptions/></event-trigger>\
-         <xa-datasource id='x' class='c'/><authorization_provider class='c'/><enableSec/>";
+         <xa-datasource id='x' class='c'/><authorization_provider class='c'/><passwordManager/>";
     let tested = tested("enableDTP='true'", &memory("silence"), &format!("{one}{twice}"), "");
-    for says in
-        ["xsltPath", "event-trigger", "xa-datasource", "authorization_provider", "enableSec", "enableDTP"]
-    {
+    for says in ["xa-datasource", "authorization_provider", "passwordManager", "enableDTP"] {
         let says = format!("ignored-parameter: `{says}` of a data service has no effect");
         assert!(tested.reports(&says), "{says}: {:?}", tested.found);
     }

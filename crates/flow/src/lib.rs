@@ -29,7 +29,7 @@ mod wsdl;
 pub use ::files::places::{NotDone, on_thread};
 pub use compile::definition::{
     Attribute, Children, Compiled, DataServices, Definition, EndpointFactory, EventSources, MessageStores,
-    OPERATION, Registry, Validation, Values,
+    OPERATION, Registry, SecuredService, Validation, Values,
 };
 pub use compile::page::{Family, Inside, Page};
 pub use compile::report_file_address;
@@ -57,7 +57,7 @@ pub use runtime::scope::{Child, Children as Copies, Outcome, Scope};
 pub use runtime::services::{Cap, Listening, PortOffset, Screening, Services, Settings, Suspension};
 pub use runtime::{
     aggregation, artifacts, authority, context, correlation, data, endpoint, events, executor, fault, guard,
-    mediator, observers, plan, reference, scope, services, stage,
+    mediator, observers, plan, reference, roles, scope, services, stage,
 };
 pub use state::identity::{Identity, States};
 pub use state::{SharedState, activation, lock, metrics};

@@ -77,6 +77,30 @@ flow goes on at once, with the unchanged message; failures of delivery are in th
     ],
 };
 
+/// Publishes an event that a message causes: copies for those who have subscribed to the topic at the event sources of the
+/// configuration, and a line in the log. `event` makes the message that they get.
+///
+/// # Errors
+/// Those of `event`; the message that it makes cannot be read.
+pub fn publish(
+    context: &mut Context,
+    topic: &str,
+    data: &str,
+    event: impl FnOnce(&mut Context) -> Result<Box<Context>, Fault>,
+) -> Result<Vec<Split>, Fault> {
+    let sources: Vec<_> = context.plan().event_sources().into_iter().cloned().collect();
+    let mut splits = Vec::new();
+    if !sources.is_empty() {
+        let mut event = event(context)?;
+        for source in sources {
+            splits.extend(source.event(&mut event, Some(topic))?);
+        }
+    }
+    let message_id = context.message_id();
+    tracing::info!(target: "busbar::event", %message_id, kind = "event", topic, data, "event");
+    Ok(splits)
+}
+
 struct Event {
     topic: KeyValue,
     expression: Option<Expression>,
@@ -144,17 +168,8 @@ impl Mediator for Event {
         let element = element.ok_or_else(|| Fault::new("event has no element to publish"))?;
         let mut out = Vec::new();
         xml::write(document, element, &xml::WriteOptions::default(), &mut out);
-        let mut splits: Vec<Split> = Vec::new();
-        let sources: Vec<_> = context.plan().event_sources().into_iter().cloned().collect();
-        if !sources.is_empty() {
-            let mut event = alone(context, element)?;
-            for source in sources {
-                splits.extend(source.event(&mut event, Some(&topic))?);
-            }
-        }
         let data = String::from_utf8_lossy(&out);
-        let message_id = context.message_id();
-        tracing::info!(target: "busbar::event", %message_id, kind = "event", topic = &*topic, data = &*data, "event");
+        let splits = publish(context, &topic, &data, |context| alone(context, element))?;
         let count = splits.iter().map(|split| split.count).sum();
         if count == 0 {
             return Ok(Flow::Next);

@@ -69,6 +69,9 @@ mod written;
 mod xml_value;
 mod xslt;
 
+pub use event::publish;
+pub use xslt::of_results::ResultStylesheet;
+
 use flow::EndpointFactory;
 use flow::{Definition, Registry};
 

@@ -7,7 +7,7 @@ use diagnostics::Span;
 use flow::compute::{ALWAYS, once_on};
 use flow::endpoint::Outgoing;
 use flow::stage::{Refusal, Stage, Staged, Stages, Way};
-use flow::{Client, Compiler, Context, Fault, Need};
+use flow::{Client, Compiler, Context, Fault, Need, SecuredService, roles};
 use jiff::Timestamp;
 use message::{Envelope, Kind, Reading};
 use rustls_pki_types::CertificateDer;
@@ -285,6 +285,14 @@ fn open_service(side: &Arc<Side>, context: &mut Context) -> Result<Option<Came>,
         Err(why) => return Err(refused(context, &Failure::invalid(why))),
     };
     let security::Opened { user, signer, between, endorser, .. } = opened;
+    let wanted = &side.policy.config.roles;
+    if !wanted.is_empty() {
+        let roles = user.as_ref().and_then(|user| context.services().settings.roles.get(user));
+        if !roles::suffice(roles.map_or(&[], Vec::as_slice), wanted) {
+            let why = format!("the user has none of the roles {}", wanted.join(", "));
+            return Err(refused(context, &Failure::authentication(why)));
+        }
+    }
     Ok(Some(Came { envelope, user, signer, between, endorser, exchange: Some(exchange) }))
 }
 
@@ -319,12 +327,12 @@ fn unsecured_fault(document: &Document) -> Option<String> {
     Some(document.string_value(reason).trim().chars().take(200).collect())
 }
 
-/// The stage of a proxy service.
-pub(crate) fn service(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Option<Stages> {
+/// The stage of a service.
+pub(crate) fn service(service: &SecuredService<'_>, compiler: &mut Compiler<'_>) -> Option<Stages> {
     let closed = "left out: without its security it would be open to everybody";
     let mut way = |direction: PolicyDirection| {
         let mut policies =
-            proxy.policies.iter().filter(|policy| policy.direction.is_none_or(|given| given == direction));
+            service.policies.iter().filter(|policy| policy.direction.is_none_or(|given| given == direction));
         let first = policies.next();
         if let Some(second) = policies.next() {
             let message = "several policies for one direction are not put together here";
@@ -333,15 +341,15 @@ pub(crate) fn service(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Opt
         first
     };
     let (incoming, outgoing) = (way(PolicyDirection::In), way(PolicyDirection::Out));
-    if let Some(policy) = proxy.policies.iter().find(|policy| policy.operation.is_some()) {
+    if let Some(policy) = service.policies.iter().find(|policy| policy.operation.is_some()) {
         let message = "policies of single operations are not executable here";
         compiler.error("bad-policy", message, policy.span, closed);
         return None;
     }
     let Some(incoming) = incoming else {
         let message =
-            format!("the proxy service `{}` has `enableSec` and no policy for requests", proxy.name);
-        compiler.error("bad-policy", message, proxy.name.span, closed);
+            format!("the {} `{}` has `enableSec` and no policy for requests", service.kind, service.name);
+        compiler.error("bad-policy", message, service.name.span, closed);
         return None;
     };
     let request = policy(&incoming.key.value, incoming.key.span, closed, compiler)?;
@@ -438,9 +446,13 @@ fn side(
 fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side, String> {
     let settings = &compiler.services.settings.security;
     let config = &policy.config;
-    if !config.roles.is_empty() && !config.roles.iter().any(|role| role.ends_with("everyone")) {
+    if role == Role::Recipient
+        && !config.roles.is_empty()
+        && policy.user.is_none()
+        && !roles::suffice(&[], &config.roles)
+    {
         return Err(format!(
-            "it is for users in the roles {}, and users have no roles here",
+            "it is for users in the roles {}, and asks for no UsernameToken that would say who the user is",
             config.roles.join(", ")
         ));
     }

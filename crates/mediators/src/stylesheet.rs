@@ -4,7 +4,7 @@
 use crate::entry_cache::{EntryCache, warn_missing};
 use crate::resources::Resources;
 use crate::transforming::{LARGE, Transformed};
-use config::Element;
+use config::{Element, Key};
 use diagnostics::Diagnostic;
 use flow::{Compiler, Context, Fault, KeyValue, Plan, fault::code};
 use message::{BodyError, BodyStream, Coding, PayloadError};
@@ -75,6 +75,18 @@ fn compiled(
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 
+/// Compiles a stylesheet of the configuration.
+fn found(
+    key: &str,
+    bytes: &[u8],
+    language: Language,
+    resources: &Resources,
+    compiler: &Compiler<'_>,
+) -> Result<Stylesheet, String> {
+    let find = |key: &str| compiler.entry(key).map(|entry| entry.bytes);
+    compiled(key, bytes, language, &Modules { resources, entry: &find })
+}
+
 impl Style {
     /// Reads `key` and the `resource` children; `None` after a recorded error.
     pub(crate) fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Option<Style> {
@@ -125,9 +137,7 @@ impl Style {
                 language,
             });
         };
-        let shared = &*compiler;
-        let find = |key: &str| shared.entry(key).map(|entry| entry.bytes);
-        match compiled(name, &entry.bytes, language, &Modules { resources: &resources, entry: &find }) {
+        match found(name, &entry.bytes, language, &resources, compiler) {
             Ok(sheet) => {
                 for call in sheet.unavailable() {
                     let message = format!("the stylesheet `{name}` calls Java: {}", call.message);
@@ -164,6 +174,28 @@ impl Style {
                     resources,
                     language,
                 })
+            }
+        }
+    }
+
+    /// The stylesheet of a key, without resources and switches of a mediator; `None` after a recorded error.
+    pub(crate) fn of_key(key: &Key, compiler: &mut Compiler<'_>) -> Option<Style> {
+        let name: Arc<str> = Arc::from(key.value.trim());
+        let Some(entry) = compiler.entry(&name) else {
+            let message = format!("there is no stylesheet `{name}`");
+            let label =
+                "expected the key of a local entry, or the path of a registry resource (`conf:/…`, `gov:/…`)";
+            compiler.error("unknown-entry", message, key.span, label);
+            return None;
+        };
+        let (resources, language) = (Arc::default(), Language::default());
+        match found(&name, &entry.bytes, language, &resources, compiler) {
+            Ok(sheet) => Some(Style { source: Source::Fixed(name, Arc::new(sheet)), resources, language }),
+            Err(why) => {
+                let first = why.lines().next().unwrap_or_default();
+                let message = format!("the stylesheet `{name}` cannot be compiled: {first}");
+                compiler.error("bad-stylesheet", message, key.span, why);
+                None
             }
         }
     }

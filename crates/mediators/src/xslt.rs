@@ -5,6 +5,8 @@
 //! message stays as it came. If it is large plain XML and the stylesheet looks only downwards, the result leaves while
 //! the message arrives.
 
+pub(crate) mod of_results;
+
 use crate::resources::RESOURCE;
 use crate::stylesheet::{EVALUATE, PROCESSOR, Style, failed, not_xml};
 use config::Element;

@@ -15,6 +15,7 @@ mod authority;
 mod access;
 mod ldap;
 mod ocsp;
+mod roles;
 mod secrets;
 mod wss;
 mod wss4j;

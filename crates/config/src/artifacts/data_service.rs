@@ -1,8 +1,9 @@
 //! Data services (`.dbs`): queries of databases as operations of a service and as resources.
 
-use super::Reading;
 use super::data_source::value;
-use crate::element::Element;
+use super::{Policy, Reading};
+use crate::element::{Element, Scope};
+use crate::endpoint::{AddressEndpoint, Definition, Endpoint, EndpointKind, Format};
 use crate::read::{self, Shape};
 use crate::value::Key;
 use diagnostics::{Diagnostic, Severity, Span};
@@ -35,6 +36,12 @@ pub struct DataService {
     pub queries: Vec<DataQuery>,
     /// The operations and resources.
     pub operations: Vec<DataOperation>,
+    /// The events that queries may cause.
+    pub triggers: Vec<DataTrigger>,
+    /// Require WS-Security.
+    pub enable_sec: bool,
+    /// The policies of WS-Security.
+    pub policies: Vec<Policy>,
     /// Parts that have no effect here, with the reason.
     pub ignored: Vec<(Key, &'static str)>,
     /// The whole element.
@@ -62,6 +69,21 @@ impl DataConfig {
     }
 }
 
+/// An event that a query causes where an expression is true of its parameters or of its result (`event-trigger`).
+#[derive(Clone, Debug)]
+pub struct DataTrigger {
+    /// Its id.
+    pub id: Key,
+    /// XPath 1.0 on the element of the parameters, or on the result.
+    pub expression: Key,
+    /// The namespaces of the expression.
+    pub scope: Scope,
+    /// The topic of the event; empty: none.
+    pub topic: String,
+    /// Where events are sent to, as SOAP 1.1.
+    pub subscriptions: Vec<Endpoint>,
+}
+
 /// A query.
 #[derive(Clone, Debug)]
 pub struct DataQuery {
@@ -87,6 +109,10 @@ pub struct DataQuery {
     pub key_columns: Vec<String>,
     /// Its one row is the number of changed rows (`returnUpdatedRowCount`).
     pub row_count: bool,
+    /// The trigger for its parameters (`input-event-trigger`).
+    pub input_trigger: Option<Key>,
+    /// The trigger for its result (`output-event-trigger`).
+    pub output_trigger: Option<Key>,
     /// The element.
     pub span: Span,
 }
@@ -168,6 +194,8 @@ pub struct DataResult {
     pub escape: bool,
     /// The description in JSON.
     pub json: Option<Key>,
+    /// The stylesheet that transforms it (`xsltPath`).
+    pub stylesheet: Option<Key>,
     /// The parts of a row.
     pub children: Vec<DataOutput>,
     /// The element.
@@ -295,6 +323,8 @@ pub(crate) const SHAPE: Shape = Shape {
         "passwordManager",
     ],
 };
+const TRIGGER: Shape =
+    Shape { attributes: &["id", "language"], elements: &["expression", "target-topic", "subscriptions"] };
 const QUERY: Shape = Shape {
     attributes: &[
         "id",
@@ -393,31 +423,18 @@ impl DataService {
         };
         for child in element.elements() {
             match child.local() {
-                "event-trigger" => ignore(
-                    child,
-                    "no events are sent: a flow that asks the service with `dataServiceCall` can publish them with `event`",
-                ),
                 "xa-datasource" => ignore(child, "transactions are over one database"),
-                "authorization_provider" => ignore(child, "who asks is decided in front of the service"),
+                "authorization_provider" => ignore(
+                    child,
+                    "there is no Java: roles are those of `http.roles`, and the scopes of who was let in",
+                ),
                 "passwordManager" => ignore(child, "secrets are where those of all artifacts are"),
-                "policy" | "enableSec" => {
-                    ignore(child, "a data service is not secured: put a proxy service in front of it")
-                }
                 _ => {}
             }
         }
         if truth("enableDTP") {
             let key = Key { value: "enableDTP".to_owned(), span: element.value_span("enableDTP") };
             ignored.push((key, "transactions are over one database"));
-        }
-        for result in element.children_named("query").filter_map(|query| query.child("result")) {
-            if let Some(key) = read::optional(result, "xsltPath") {
-                let key = Key { value: "xsltPath".to_owned(), span: key.span };
-                ignored.push((
-                    key,
-                    "rows are not transformed: a flow that asks the service can do it with `xslt`",
-                ));
-            }
         }
         let mut configs = Vec::new();
         for config in element.children_named("config") {
@@ -455,10 +472,67 @@ impl DataService {
             configs,
             queries,
             operations,
+            triggers: element
+                .children_named("event-trigger")
+                .filter_map(|trigger| DataTrigger::parse(trigger, reading))
+                .collect(),
+            enable_sec: element.child("enableSec").is_some(),
+            policies: element
+                .children_named("policy")
+                .filter_map(|policy| Policy::parse(policy, reading.diagnostics))
+                .collect(),
             ignored,
             span: element.span(),
         })
     }
+}
+
+impl DataTrigger {
+    fn parse(element: &Element, reading: &mut Reading<'_>) -> Option<DataTrigger> {
+        check(&TRIGGER, element, reading);
+        let id = read::required(element, "id", reading.diagnostics)?;
+        if let Some(language) = read::optional(element, "language")
+            && !language.value.trim().eq_ignore_ascii_case("XPath")
+        {
+            let message = format!("`language` of the event trigger `{id}` cannot be `{language}`");
+            let found = Diagnostic::warning("bad-value", message);
+            reading.diagnostics.push(found.at(language.span, "expected XPath; its queries cause no event"));
+            return None;
+        }
+        let Some(expression) = element.child("expression").filter(|child| !child.text().trim().is_empty())
+        else {
+            let error =
+                Diagnostic::error("missing-element", format!("the event trigger `{id}` has no expression"));
+            reading.diagnostics.push(error.at(element.start_tag(), "expected `expression` inside"));
+            return None;
+        };
+        let topic = element.child("target-topic").map(|child| child.text().trim().to_owned());
+        let subscriptions = element.child("subscriptions").into_iter();
+        let subscriptions = subscriptions.flat_map(|child| child.children_named("subscription"));
+        Some(DataTrigger {
+            id,
+            scope: expression.scope().clone(),
+            expression: Key { value: expression.text().trim().to_owned(), span: expression.text_span() },
+            topic: topic.unwrap_or_default(),
+            subscriptions: subscriptions.filter_map(subscriber).collect(),
+        })
+    }
+}
+
+/// The endpoint of a subscription, whose text is an address.
+fn subscriber(element: &Element) -> Option<Endpoint> {
+    let uri = Key { value: element.text().trim().to_owned(), span: element.text_span() };
+    let definition = Box::new(Definition { format: Some(Format::Soap11), ..Definition::default() });
+    (!uri.value.is_empty()).then(|| Endpoint {
+        name: None,
+        kind: EndpointKind::Address(AddressEndpoint { uri, definition }),
+        on_error: None,
+        properties: Vec::new(),
+        description: None,
+        implicit: false,
+        element: element.clone(),
+        span: element.span(),
+    })
 }
 
 impl DataQuery {
@@ -505,6 +579,8 @@ impl DataQuery {
             generated_keys: is_true(element, "returnGeneratedKeys"),
             key_columns: element.attr("keyColumns").map(read::names).unwrap_or_default(),
             row_count: is_true(element, "returnUpdatedRowCount"),
+            input_trigger: read::optional(element, "input-event-trigger"),
+            output_trigger: read::optional(element, "output-event-trigger"),
             span: element.start_tag(),
         })
     }
@@ -595,6 +671,7 @@ impl DataResult {
             column_numbers: is_true(element, "useColumnNumbers"),
             escape: is_true(element, "escapeNonPrintableChar"),
             json,
+            stylesheet: read::optional(element, "xsltPath"),
             children: outputs(element, reading),
             span: element.start_tag(),
         }

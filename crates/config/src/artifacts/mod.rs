@@ -18,7 +18,7 @@ pub(crate) mod template;
 pub use api::{Api, ApiVersion, Handler, Mapping, Method, Resource, Scheme};
 pub use data_service::{
     DATA_SERVICE_NAMESPACE, DataCall, DataConfig, DataDirection, DataField, DataFormat, DataOperation,
-    DataOutput, DataParameter, DataQuery, DataResult, DataService, DataValidator, DataValue,
+    DataOutput, DataParameter, DataQuery, DataResult, DataService, DataTrigger, DataValidator, DataValue,
 };
 pub use data_source::DataSource;
 pub use event_source::{EventSource, Subscription};

@@ -358,7 +358,7 @@ pub(crate) const POLICY: Shape =
     Shape { attributes: &["key", "type", "operationName", "operationNamespace"], elements: &[] };
 
 impl Policy {
-    fn parse(element: &Element, diagnostics: &mut Diagnostics) -> Option<Policy> {
+    pub(super) fn parse(element: &Element, diagnostics: &mut Diagnostics) -> Option<Policy> {
         POLICY.check(element, diagnostics);
         let key = read::required(element, "key", diagnostics)?;
         let directions = [("in", PolicyDirection::In), ("out", PolicyDirection::Out)];

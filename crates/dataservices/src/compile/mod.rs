@@ -5,7 +5,8 @@ mod result;
 
 use self::query::{compile_query, pool_of};
 use self::result::Shaping;
-use crate::plan::{Call, Group, Operation, Part, Query, Segment, Service, Source};
+use crate::event::Trigger;
+use crate::plan::{Call, Operation, Query, Segment, Service, Source};
 use config::{DataCall, DataDirection, DataOperation, DataOutput, DataValue};
 use diagnostics::Diagnostic;
 use flow::Compiler;
@@ -97,14 +98,25 @@ pub(crate) fn compile(
     for (at, query) in queries.iter().enumerate() {
         numbers.insert(query.id.clone(), at);
     }
+    let triggers = triggers(service, compiler)?;
+    let mut has_roles = false;
     let namespace: Arc<str> = Arc::from(service.namespace.as_str());
     for query in &mut queries {
         let query_described = service.query(&query.id)?;
+        query.input_trigger = trigger_of(service, query_described.input_trigger.as_ref(), compiler);
+        query.output_trigger = trigger_of(service, query_described.output_trigger.as_ref(), compiler);
         if let Some(result) = &query_described.result {
-            query.result = Some(
-                Shaping { service, numbers: &numbers, slots: 0, is_nested: false }
-                    .shape(result, query, compiler)?,
-            );
+            let mut shaping =
+                Shaping { service, numbers: &numbers, slots: 0, is_nested: false, has_roles: &mut has_roles };
+            query.result = Some(shaping.shape(result, query, compiler)?);
+            if let Some(key) = &result.stylesheet {
+                query.stylesheet = Some(mediators::ResultStylesheet::compile(key, compiler)?);
+                if !service.operations.iter().any(|operation| operation.call.query.value == query.id) {
+                    let message = format!("`xsltPath` of the query `{}` has no effect", query.id);
+                    let label = "no operation or resource runs it: only their results are transformed";
+                    compiler.warning("ignored-parameter", message, key.span, label);
+                }
+            }
         }
     }
     if let Some(circle) = circle(&queries) {
@@ -140,7 +152,7 @@ pub(crate) fn compile(
             "clients can call nothing of it",
         );
     }
-    Some(Arc::new(Service {
+    let mut compiled = Service {
         name: service.name.value.clone(),
         namespace,
         description: service.description.clone(),
@@ -150,8 +162,55 @@ pub(crate) fn compile(
         held: service.held,
         operations,
         queries,
+        triggers,
+        has_roles,
         odata,
-    }))
+    };
+    // Events and stylesheets look at the whole response.
+    for at in 0..compiled.operations.len() {
+        let looks = compiled.has_events(at) || compiled.stylesheet(at).is_some();
+        compiled.operations[at].held |= looks;
+    }
+    Some(Arc::new(compiled))
+}
+
+/// The event triggers of a service; `None` after a recorded error.
+fn triggers(service: &config::DataService, compiler: &mut Compiler<'_>) -> Option<Vec<Trigger>> {
+    for trigger in &service.triggers {
+        let refers =
+            |key: &Option<config::Key>| key.as_ref().is_some_and(|key| key.value == trigger.id.value);
+        let is_used =
+            |query: &config::DataQuery| refers(&query.input_trigger) || refers(&query.output_trigger);
+        if !service.queries.iter().any(is_used) {
+            let message = format!("no query has the event trigger `{}`", trigger.id);
+            let label = "expected a query with `input-event-trigger` or `output-event-trigger`";
+            compiler.warning("ignored-parameter", message, trigger.id.span, label);
+        }
+    }
+    // All of them, so that all errors are reported at once.
+    let triggers: Vec<_> =
+        service.triggers.iter().map(|trigger| Trigger::compile(trigger, compiler)).collect();
+    triggers.into_iter().collect()
+}
+
+/// The number of the trigger that a query names. As in WSO2, a name that no trigger has costs only the events.
+fn trigger_of(
+    service: &config::DataService,
+    name: Option<&config::Key>,
+    compiler: &mut Compiler<'_>,
+) -> Option<usize> {
+    let name = name?;
+    let found = service.triggers.iter().position(|trigger| trigger.id.value == name.value);
+    if found.is_none() {
+        let names = service.triggers.iter().map(|trigger| trigger.id.value.as_str());
+        let message = format!("there is no event trigger `{name}`");
+        compiler.diagnostics.push(
+            Diagnostic::warning("unknown-trigger", message)
+                .at(name.span, "the query causes no event")
+                .did_you_mean(name, names),
+        );
+    }
+    found
 }
 
 /// The calls of other queries in a result.
@@ -207,20 +266,11 @@ fn used(service: &config::DataService) -> HashSet<&str> {
 
 /// A query that is part of its own result.
 fn circle(queries: &[Query]) -> Option<String> {
-    fn calls(group: &Group, found: &mut Vec<usize>) {
-        for part in &group.parts {
-            match part {
-                Part::Call(call) => found.push(call.query),
-                Part::Group(group) => calls(group, found),
-                Part::Field(_) => {}
-            }
-        }
-    }
     for (start, query) in queries.iter().enumerate() {
         let (mut open, mut seen) = (vec![start], HashSet::new());
         while let Some(at) = open.pop() {
             let mut next = Vec::new();
-            queries[at].result.iter().for_each(|shape| calls(&shape.group, &mut next));
+            queries[at].result.iter().for_each(|shape| shape.group.queries(&mut next));
             if next.contains(&start) {
                 return Some(query.id.clone());
             }
@@ -282,7 +332,7 @@ fn call(
             );
         }
     }
-    Some(Call { query, parameters })
+    Some(Call { query, parameters, roles: data_call.roles.clone() })
 }
 
 fn compile_operation(

@@ -220,6 +220,9 @@ pub(super) fn compile_query<'a>(
         parameters,
         rows,
         result: None,
+        stylesheet: None,
+        input_trigger: None,
+        output_trigger: None,
         autocommit: property("autocommit").map_or(pool.autocommit(), |value| value != "false"),
         most: property("max_rows")
             .and_then(|value| value.parse().ok())
@@ -313,6 +316,9 @@ fn of_table(table: Table, query: &DataQuery, compiler: &mut Compiler<'_>) -> Opt
         parameters: Vec::new(),
         rows: Rows::Own,
         result: None,
+        stylesheet: None,
+        input_trigger: None,
+        output_trigger: None,
         autocommit: true,
         most: usize::MAX,
         longest: None,

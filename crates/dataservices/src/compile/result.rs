@@ -4,7 +4,7 @@ use super::{call, source};
 use crate::output::Type;
 use crate::plan::{Field, Group, Part, Query, Shape, Source};
 use crate::{rdf, template};
-use config::{DataFormat, DataOutput, DataResult, DataValue};
+use config::{DataCall, DataField, DataFormat, DataOutput, DataResult, DataValue};
 use diagnostics::Span;
 use flow::Compiler;
 use std::collections::HashMap;
@@ -16,10 +16,17 @@ pub(super) struct Shaping<'a> {
     pub numbers: &'a HashMap<String, usize>,
     pub slots: usize,
     pub is_nested: bool,
+    /// Set where a part is for certain roles only.
+    pub has_roles: &'a mut bool,
 }
 
 impl Shaping<'_> {
-    pub fn shape(mut self, result: &DataResult, query: &Query, compiler: &mut Compiler<'_>) -> Option<Shape> {
+    pub fn shape(
+        &mut self,
+        result: &DataResult,
+        query: &Query,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<Shape> {
         let read;
         let result = match &result.json {
             Some(json) => match template::read(result, json) {
@@ -43,7 +50,7 @@ impl Shaping<'_> {
         }
         // Without an element for rows, a field whose column is absent is left out.
         let optional = result.row.is_empty() && about.is_none();
-        let group = self.group("", &namespace, &result.children, optional, compiler)?;
+        let group = self.group(("", &[]), &namespace, &result.children, optional, compiler)?;
         // In RDF the element around all rows and those of the rows are given by RDF.
         let name = |name: &str| if about.is_some() { String::new() } else { name.to_owned() };
         Some(Shape {
@@ -92,7 +99,7 @@ impl Shaping<'_> {
 
     fn group(
         &mut self,
-        name: &str,
+        (name, roles): (&str, &[String]),
         namespace: &Arc<str>,
         children: &[DataOutput],
         optional: bool,
@@ -101,23 +108,16 @@ impl Shaping<'_> {
         let mut group = Group {
             name: name.to_owned(),
             namespace: Arc::clone(namespace),
+            roles: roles.to_vec(),
             attributes: Vec::new(),
             parts: Vec::new(),
         };
-        let hidden = |roles: &[String], span: Span, compiler: &mut Compiler<'_>| {
-            if !roles.is_empty() {
-                let message =
-                    "elements with `requiredRoles` are left out: the roles of clients are not known here"
-                        .to_owned();
-                compiler.warning("ignored-parameter", message, span, "`requiredRoles` is set");
-            }
-            !roles.is_empty()
-        };
         for child in children {
+            let (DataOutput::Field(DataField { roles, .. })
+            | DataOutput::Group { roles, .. }
+            | DataOutput::Call(DataCall { roles, .. })) = child;
+            *self.has_roles |= !roles.is_empty();
             match child {
-                DataOutput::Field(data_field) if hidden(&data_field.roles, data_field.span, compiler) => {}
-                DataOutput::Group { roles, .. } if hidden(roles, self.service.span, compiler) => {}
-                DataOutput::Call(data_call) if hidden(&data_call.roles, data_call.span, compiler) => {}
                 DataOutput::Field(data_field) => {
                     if !is_name(&data_field.name.value) {
                         let message = format!("`{}` is not a name of an element", data_field.name);
@@ -152,6 +152,7 @@ impl Shaping<'_> {
                         xsd_type: Type::named(&data_field.xsd_type),
                         xsd_name: data_field.xsd_type.clone(),
                         optional: data_field.optional || optional,
+                        roles: data_field.roles.clone(),
                         export: data_field.export.clone().map(|(name, all)| (name.to_ascii_lowercase(), all)),
                     };
                     self.slots += 1;
@@ -160,10 +161,10 @@ impl Shaping<'_> {
                         false => group.parts.push(Part::Field(field)),
                     }
                 }
-                DataOutput::Group { name, namespace: group_namespace, children, .. } => {
+                DataOutput::Group { name, namespace: group_namespace, roles, children } => {
                     let inner_namespace =
                         group_namespace.as_deref().map_or_else(|| Arc::clone(namespace), Arc::from);
-                    let inner = self.group(name, &inner_namespace, children, optional, compiler)?;
+                    let inner = self.group((name, roles), &inner_namespace, children, optional, compiler)?;
                     group.parts.push(Part::Group(inner));
                 }
                 DataOutput::Call(data_call) => {

@@ -45,18 +45,6 @@ impl Mediator for Faulty {
     }
 }
 
-/// Refuses WS-Security that cannot be enforced: a proxy service that requires it must not be open to all.
-fn report_security(proxy: &config::Proxy, compiler: &mut Compiler<'_>) {
-    if proxy.enable_sec && compiler.registry.validation.is_none() {
-        let message = format!("WS-Security of the proxy service `{}` is not executable yet", proxy.name);
-        let label = "left out: without `enableSec` it would be open to everybody";
-        compiler.error("unsupported-security", message, proxy.name.span, label);
-    } else if let Some(policy) = proxy.policies.first().filter(|_| !proxy.enable_sec) {
-        let message = "`policy` has no effect without `enableSec`";
-        compiler.warning("ineffective-policy", message, policy.span, "nothing is engaged by it");
-    }
-}
-
 impl Compiler<'_> {
     pub(super) fn plan(mut self, sources: SourceMap) -> Plan {
         let configuration = self.configuration;
@@ -86,7 +74,6 @@ impl Compiler<'_> {
                 continue;
             }
             proxies.extend(self.artifact(ArtifactKind::Proxy, &proxy.name.value, proxy.span, |compiler| {
-                report_security(proxy, compiler);
                 Some(services::compile_proxy(proxy, compiler))
             }));
         }

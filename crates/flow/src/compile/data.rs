@@ -1,6 +1,8 @@
 //! Data services: each is a service with one step, which the registry makes.
 
 use super::Compiler;
+use super::definition::SecuredService;
+use super::services::security_of;
 use crate::runtime::artifacts::Proxy;
 use crate::runtime::data::DataService;
 use crate::runtime::plan::{List, Planned};
@@ -29,8 +31,12 @@ pub(super) fn compile(
         return None;
     }
     let service = factory(description, compiler)?;
+    let secured =
+        SecuredService { kind: "data service", name: &description.name, policies: &description.policies };
+    let stages = security_of(&secured, description.enable_sec, compiler);
     let id = compiler.reserve();
-    let steps = vec![Planned::new(Arc::clone(&service).service(), "dataService", description.span)];
+    let steps = Arc::clone(&service).steps().into_iter();
+    let steps = steps.map(|step| Planned::new(step, "dataService", description.span)).collect();
     let label = format!("data service {name}");
     compiler.lists[id.0 as usize] =
         Some(List { label, steps, on_error: None, trace: false, span: description.span });
@@ -46,7 +52,7 @@ pub(super) fn compile(
         start_on_load: description.active,
         properties: Vec::new(),
         guard: None,
-        stages: Vec::new(),
+        stages,
         endpoint: None,
         in_sequence: Some(SequenceRef::Known(id)),
         out_sequence: None,

@@ -121,10 +121,21 @@ pub type DefinitionCheck = fn(&config::Api, &[u8], &mut Compiler<'_>) -> Option<
 pub struct Validation {
     /// Of an API with `validateSchema`.
     pub definition: DefinitionCheck,
-    /// Of a proxy service with `enableSec`.
-    pub service: fn(&config::Proxy, &mut Compiler<'_>) -> Option<Stages>,
+    /// Of a service with `enableSec`.
+    pub service: fn(&SecuredService<'_>, &mut Compiler<'_>) -> Option<Stages>,
     /// Of an endpoint with `enableSec`.
     pub endpoint: fn(&config::endpoint::Security, Span, &mut Compiler<'_>) -> Option<Stages>,
+}
+
+/// A service with `enableSec`.
+#[derive(Clone, Copy)]
+pub struct SecuredService<'a> {
+    /// What it is (`proxy service`), as messages call it.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: &'a config::Key,
+    /// Its policies.
+    pub policies: &'a [config::Policy],
 }
 
 /// All mediators that can be compiled, and the names of those that exist in the language but not here yet.

@@ -1,5 +1,6 @@
 //! Proxy services and APIs.
 
+use super::definition::SecuredService;
 use super::{Compiler, handlers, vfs, wsdl};
 use crate::engine::addressing;
 use crate::resource::{
@@ -15,6 +16,33 @@ use std::sync::Arc;
 /// The stages of every service.
 pub(super) fn of_services() -> Stages {
     vec![Arc::new(addressing::OfService)]
+}
+
+/// The stages of a service that WS-Security needs (`enableSec`). Where they cannot be had, the recorded error leaves the service out: it
+/// must not be open to all.
+pub(super) fn security_of(
+    service: &SecuredService<'_>,
+    is_secured: bool,
+    compiler: &mut Compiler<'_>,
+) -> Stages {
+    match compiler.registry.validation {
+        Some(securing) if is_secured => {
+            return (securing.service)(service, compiler).unwrap_or_default();
+        }
+        None if is_secured => {
+            let message =
+                format!("WS-Security of the {} `{}` is not executable yet", service.kind, service.name);
+            let label = "left out: without `enableSec` it would be open to everybody";
+            compiler.error("unsupported-security", message, service.name.span, label);
+        }
+        _ => {
+            if let Some(policy) = service.policies.first() {
+                let message = "`policy` has no effect without `enableSec`";
+                compiler.warning("ineffective-policy", message, policy.span, "nothing is engaged by it");
+            }
+        }
+    }
+    Stages::new()
 }
 
 /// Compiles a proxy service.
@@ -47,14 +75,10 @@ pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
         true => texts.map(|(name, text)| (Arc::from(name), message::Value::from(text))).collect(),
         false => Vec::new(),
     };
-    let mut stages = of_services();
-    if proxy.enable_sec
-        && let Some(securing) = compiler.registry.validation
-    {
-        // The first stage from the wire: the other stages read only messages that it has let in.
-        let secured = (securing.service)(proxy, compiler).unwrap_or_default();
-        stages.splice(0..0, secured);
-    }
+    let service = SecuredService { kind: "proxy service", name: &proxy.name, policies: &proxy.policies };
+    let mut stages = security_of(&service, proxy.enable_sec, compiler);
+    // The first stage from the wire is that of security: the others read only messages that it has let in.
+    stages.extend(of_services());
     Proxy {
         http: proxy.transports.contains("http"),
         https: proxy.transports.contains("https"),

@@ -262,7 +262,8 @@ async fn basic(profile: &Profile, context: &Context) -> Verdict {
     let text = STANDARD.decode(shown).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let (name, password) = text.as_deref().and_then(|text| text.split_once(':')).unwrap_or_default();
     if profile.users && super::handlers::is_user(context, name, password) {
-        return Some(Ok(Caller { way: "basic", subject: name.to_owned(), ..Caller::default() }));
+        let scopes = context.services.settings.roles.get(name).cloned().unwrap_or_default();
+        return Some(Ok(Caller { way: "basic", subject: name.to_owned(), scopes, ..Caller::default() }));
     }
     let wrong = || Err(Refused::Invalid("its user or password is wrong".to_owned()));
     let is_ours = profile.users && context.services.settings.users.contains_key(name);

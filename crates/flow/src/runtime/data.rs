@@ -9,8 +9,8 @@ pub trait DataService: Any + Send + Sync {
     /// Its name, which is that of its service.
     fn name(&self) -> &str;
 
-    /// The one step of its service.
-    fn service(self: Arc<Self>) -> Box<dyn Mediator>;
+    /// The steps of its service.
+    fn steps(self: Arc<Self>) -> Vec<Box<dyn Mediator>>;
 
     /// Its WSDL 1.1.
     fn wsdl(&self) -> String;

@@ -32,6 +32,7 @@ pub(crate) mod receipt;
 pub mod reference;
 pub(crate) mod report;
 pub mod request;
+pub mod roles;
 pub mod routes;
 pub mod scope;
 pub mod services;

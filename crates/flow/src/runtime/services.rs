@@ -143,6 +143,8 @@ pub struct Settings {
     pub cors: Arc<Cors>,
     /// Users and their passwords, for the basic authentication of APIs (`http.users`).
     pub users: std::collections::HashMap<String, String>,
+    /// The roles of these users (`http.roles`).
+    pub roles: std::collections::HashMap<String, Vec<String>>,
     /// Who may be let in by which name (`[access.NAME]`).
     pub access: std::collections::HashMap<String, Arc<Profile>>,
     /// Keys for WS-Security.
@@ -303,6 +305,7 @@ impl Default for Settings {
             synapse_dialect: false,
             cors: Arc::default(),
             users: std::collections::HashMap::new(),
+            roles: std::collections::HashMap::new(),
             access: std::collections::HashMap::new(),
             security: Arc::default(),
             server_name: None,
