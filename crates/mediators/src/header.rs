@@ -36,7 +36,7 @@ const PAGE: Page = Page {
     family: Family::Transformation,
     semantics: "With `scope=\"transport\"` it is a header of the transport (usually HTTP): of the request that `call` or `send` makes, or of the answer.
 It replaces all headers of that name, in whatever case, or removes them. Line breaks in a value become blanks, because pretty-printed XML
-has them; a null value becomes `\"\"`, with a warning in the log.
+has them; a null value becomes `\"\"`, with a warning in the log. Of a name with a declared prefix (`w:session`) the part behind it counts.
 
 Without that scope there are two kinds of names. `To`, `From`, `ReplyTo`, `FaultTo`, `Action` and `RelatesTo` are the WS-Addressing
 facts of the message: a `send` without an endpoint goes to `To`, and `Action` is also the SOAP action. They are written into the envelope only
