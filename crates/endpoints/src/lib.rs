@@ -65,9 +65,11 @@ pub fn endpoint(endpoint: &config::Endpoint, compiler: &mut Compiler<'_>) -> Opt
             let name = endpoint.name.as_ref().map_or("", |name| name.value.as_str());
             let uri = instance.uri.as_ref().map(|uri| uri.value.as_str());
             let injector = &compiler.configuration.injector;
-            let made =
-                template.instantiate(name, uri, &instance.parameters, injector, compiler.diagnostics)?;
-            self::endpoint(&made, compiler)
+            compiler.of_template(&instance.template, |compiler| {
+                let made =
+                    template.instantiate(name, uri, &instance.parameters, injector, compiler.diagnostics)?;
+                self::endpoint(&made, compiler)
+            })
         }
         EndpointKind::Wsdl(kind) => wsdl::compile(endpoint, kind, compiler),
         EndpointKind::DynamicLoadBalance(_) => of_a_cluster(endpoint, "dynamicLoadbalance", compiler),

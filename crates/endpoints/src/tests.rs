@@ -55,6 +55,37 @@ fn address(name: &str, uri: &str, settings: &str) -> String {
 
 const SUSPENDS: &str = "<suspendOnFailure><initialDuration>60000</initialDuration></suspendOnFailure>";
 
+/// Filling such templates in overflowed the stack, and ended the process.
+#[test]
+fn templates_that_stand_for_one_another_without_end_are_errors() {
+    let template = |name: &str, other: &str| {
+        format!(
+            r#"<template name="{name}"><endpoint name="$name" template="{other}" uri="$uri"/></template>"#
+        )
+    };
+    let instance = |of: &str| format!(r#"<endpoint name="e" template="{of}" uri="{DEAD}"/>"#);
+    let last = r#"<template name="t2000"><endpoint name="$name"><address uri="$uri"/></endpoint></template>"#;
+    let chain = (0..2000).map(|i| template(&format!("t{i}"), &format!("t{}", i + 1))).collect::<String>();
+    for (artifacts, wanted) in [
+        (template("T", "T") + &instance("T"), "the endpoint template `T` refers to itself: T -> T"),
+        (
+            template("A", "B") + &template("B", "A") + &instance("A"),
+            "the endpoint template `A` refers to itself: A -> B -> A",
+        ),
+        (chain + last + &instance("t0"), "endpoint templates stand for one another"),
+    ] {
+        let tested = bus(&artifacts);
+        assert!(tested.reports(wanted), "{:?}", tested.found);
+    }
+    // One that stands for another is fine, also twice.
+    let address = r#"<template name="B"><endpoint name="$name"><address uri="$uri"/></endpoint></template>"#;
+    let both = format!(
+        r#"<endpoint name="e"><failover><endpoint name="x" template="A" uri="{DEAD}"/><endpoint name="y" template="A" uri="{DEAD}"/></failover></endpoint>"#
+    );
+    let tested = bus(&(template("A", "B") + address + &both));
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+}
+
 fn ask(tested: &Tested, service: &str) -> (u16, String) {
     let response =
         tested.ask("POST", &format!("/services/{service}"), &[("Content-Type", "text/plain")], "x");

@@ -27,7 +27,7 @@ const PAGE: Page = Page {
     family: Family::Core,
     semantics: "The sequence of the template runs here, with the parameters that it declares; it reads them as `$func:name`,
 `get-property('func', 'name')` or `${params.functionParams.name}`. A `value` is a text, or an expression in braces that is evaluated here, once;
-of several nodes the first one is passed. In two pairs of braces it is evaluated in the template, each time it is read. What the
+of several nodes the first one is passed (in the dialect of Apache Synapse their string). In two pairs of braces it is evaluated in the template, each time it is read. What the
 template does not declare is not passed.
 
 A parameter that is not given has its `defaultValue`; without one it does not exist. If a mandatory parameter is not given, the call fails, even
@@ -151,7 +151,16 @@ impl CallTemplate {
         Ok(Some(match argument {
             Argument::Ready(parameter) => Some(parameter.clone()),
             Argument::Expression(expression) => {
-                expression.value(context)?.map(|value| Parameter::Value(first_node(value)))
+                let value = match expression.value(context)? {
+                    // Apache Synapse passes the string of several nodes.
+                    Some(Value::Xml(xml))
+                        if xml.nodes.len() > 1 && context.services().settings.synapse_dialect =>
+                    {
+                        expression.string(context)?.map(Value::from)
+                    }
+                    value => value.map(first_node),
+                };
+                value.map(Parameter::Value)
             }
         }))
     }
@@ -227,6 +236,20 @@ mod tests {
         for flow in [testing::main(&registry, text), testing::synapse(&registry, text)] {
             let end = flow.run(&[], "");
             assert_eq!((end.property("fault").as_deref(), end.property("after")), (Some("1"), None));
+        }
+    }
+
+    #[test]
+    fn of_several_nodes_wso2_passes_the_first_one_and_apache_synapse_their_string() {
+        let text = format!(
+            r#"<call-template target="T"><with-param name="p" value="{{//i}}"/></call-template>{TEMPLATES}"#
+        );
+        let registry = registry(testing::endpoints);
+        for (flow, wanted) in
+            [(testing::main(&registry, &text), "a"), (testing::synapse(&registry, &text), "ab")]
+        {
+            let end = flow.run(&[("Content-Type", "application/xml")], "<o><i id='7'>a</i><i>b</i></o>");
+            assert_eq!(end.property("p").as_deref(), Some(wanted));
         }
     }
 

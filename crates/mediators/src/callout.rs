@@ -195,6 +195,8 @@ impl Core {
         let mut copy = context.branch();
         copy.addressing.message_id = None;
         if self.headers != Headers::All {
+            // The action is no header of the transport to the engine: it goes along in both dialects.
+            copy.soap_action = copy.soap_action();
             copy.headers.retain(|name, _| name.eq_ignore_ascii_case("Content-Type"));
         }
         if let Some(action) = &self.action {
@@ -237,6 +239,9 @@ impl Core {
         found: Option<NodeId>,
         context: &mut Context,
     ) -> Result<(), Fault> {
+        // The answer is read by its content type, whatever the client speaks: what is in an envelope is the answer.
+        let limits = response.services().limits.clone();
+        response.payload.open_envelope(&limits)?;
         if let Place::Envelope = self.target {
             context.payload = std::mem::take(&mut response.payload);
             if let Some(content_type) = response.headers.get("Content-Type") {
@@ -400,6 +405,28 @@ mod tests {
         }
     }
 
+    #[test]
+    fn of_an_answer_in_soap_the_body_counts_for_clients_of_plain_xml_too() {
+        let backend = testing::backend(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\n\r\n<e:Envelope xmlns:e=\"http://schemas.xmlsoap.org/soap/envelope/\"><e:Header><h/></e:Header><e:Body><r>1</r></e:Body></e:Envelope>",
+        );
+        for (inside, payload, property) in [
+            (r#"<source xpath="//b"/><target key="t"/>"#, "<a><b>0</b></a>", Some("<r>1</r>")),
+            (r#"<source xpath="//b"/><target xpath="//b"/>"#, "<a><r>1</r></a>", None),
+            (r#"<source type="envelope"/>"#, "<r>1</r>", None),
+        ] {
+            let text = format!(
+                r#"<callout serviceURL="{backend}/x">{inside}</callout><property name="name" expression="name($ctx:t)"/>"#
+            );
+            let flow = testing::main(&registry(testing::endpoints), &text);
+            let mut end = flow.run(&XML, "<a><b>0</b></a>");
+            assert_eq!(end.fault(), None, "{inside}");
+            let soap = r#" xmlns:e="http://schemas.xmlsoap.org/soap/envelope/""#;
+            assert_eq!(end.payload().replace(soap, ""), payload, "{inside}");
+            assert_eq!(end.property("name").as_deref(), property.map_or(Some(""), |_| Some("r")), "{inside}");
+        }
+    }
+
     /// A backend for one request. Returns its address, and what it was asked.
     fn asked() -> (String, std::thread::JoinHandle<String>) {
         use std::io::{Read, Write};
@@ -445,6 +472,8 @@ mod tests {
             let asked = server.join().expect("it was asked");
             let found = (asked.to_ascii_lowercase().contains("x-secret"), asked.contains("<h xmlns=\"u\""));
             assert_eq!(found, (transport, blocks), "{synapse} {pass}: {asked}");
+            // The action is the message's, not one of the headers.
+            assert!(asked.contains("SOAPAction: \"a\""), "{synapse} {pass}: {asked}");
         }
     }
 

@@ -36,7 +36,7 @@ const PAGE: Page = Page {
     family: Family::Transformation,
     semantics: "With `scope=\"transport\"` it is a header of the transport (usually HTTP): of the request that `call` or `send` makes, or of the answer.
 It replaces all headers of that name, in whatever case, or removes them. Line breaks in a value become blanks, because pretty-printed XML
-has them; a null value becomes `\"\"`, with a warning in the log.
+has them; a null value becomes `\"\"`, with a warning in the log. Of a name with a declared prefix (`w:session`) the part behind it counts.
 
 Without that scope there are two kinds of names. `To`, `From`, `ReplyTo`, `FaultTo`, `Action` and `RelatesTo` are the WS-Addressing
 facts of the message: a `send` without an endpoint goes to `To`, and `Action` is also the SOAP action. They are written into the envelope only
@@ -104,7 +104,7 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let removes = element.attr("action").map(str::trim) == Some("remove");
     let Some(name) = element.attribute("name") else { return blocks(element, removes, compiler) };
     if element.attr("scope").map(str::trim) == Some("transport")
-        && !crate::support::can_be_sent(&name.value, name.value_span, compiler)?
+        && !crate::support::can_be_sent(of_transport(&name.value, element), name.value_span, compiler)?
     {
         return crate::failing::nothing();
     }
@@ -154,10 +154,19 @@ fn blocks(element: &Element, removes: bool, compiler: &mut Compiler<'_>) -> Comp
     Some(Box::new(Header::Blocks(blocks)))
 }
 
+/// The name of a transport header. Of one with a prefix that is bound here only what is behind it counts, as in both engines.
+fn of_transport<'a>(name: &'a str, element: &Element) -> &'a str {
+    let name = name.trim();
+    match name.split_once(':') {
+        Some((prefix, local)) if element.lookup_prefix(prefix).is_some() => local,
+        _ => name,
+    }
+}
+
 /// The header that a name means.
 fn place(name: &config::Attribute, element: &Element, compiler: &mut Compiler<'_>) -> Option<Place> {
     if element.attr("scope").map(str::trim) == Some("transport") {
-        return Some(Place::Transport(name.value.trim().to_owned()));
+        return Some(Place::Transport(of_transport(&name.value, element).to_owned()));
     }
     Some(match &*name.value {
         "To" => Place::Addressing(Addressing::To),
@@ -372,12 +381,14 @@ mod tests {
             r#"<header name="X-A" value="1" scope="transport"/><header name="x-a" expression="concat($trp:X-A, '2')" scope="transport"/>
                <header name="SOAPAction" action="remove" scope="transport"/>
                <header name="X-Null" expression="$ctx:none" scope="transport"/>
+               <header name="w:X-Local" xmlns:w="urn:w" value="l" scope="transport"/>
                <header name="To" value="http://h/x"/><header name="ReplyTo" value="r"/><header name="ReplyTo" action="remove"/>
                <header name="Action" value="urn:new"/>"#,
         );
         let context = &end.context;
         assert_eq!((context.headers.get("X-A"), context.headers.get("SOAPAction")), (Some("12"), None));
         assert_eq!(context.headers.get("X-Null"), Some(""));
+        assert_eq!(context.headers.get("X-Local"), Some("l"));
         assert_eq!(context.addressing.to.as_deref(), Some("http://h/x"));
         assert_eq!(context.addressing.reply_to, None);
         assert_eq!(context.soap_action().as_deref(), Some("urn:new"));
@@ -400,6 +411,7 @@ mod tests {
             (r#"<header name="To"/>"#, "`header` needs a value"),
             (r#"<header/>"#, "`header` needs a name"),
             (r#"<header name="a b" value="1" scope="transport"/>"#, "`a b` is not a header name"),
+            (r#"<header name="p:h" value="1" scope="transport"/>"#, "`p:h` is not a header name"),
         ] {
             let flow = testing::main(&registry(testing::endpoints), element);
             assert!(flow.reports(wanted), "{element}: {flow:?}");

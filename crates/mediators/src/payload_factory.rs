@@ -297,7 +297,7 @@ impl Mediator for PayloadFactory {
             Source::FreeMarker(templates) => {
                 let mut arguments = Vec::with_capacity(self.arguments.len());
                 for argument in &self.arguments {
-                    arguments.push(argument.evaluate(context)?.model());
+                    arguments.push(argument.evaluate(false, context)?.model());
                 }
                 let text = templates.fill(arguments, context)?;
                 if self.media == Media::Json {
@@ -318,8 +318,9 @@ impl Mediator for PayloadFactory {
         };
         let mut fillings = Vec::with_capacity(self.arguments.len());
         let filled_in = matches!(self.template, Source::FreeMarker(_));
+        let as_string = self.media == Media::Xml && context.services().settings.synapse_dialect;
         for argument in self.arguments.iter().filter(|_| !filled_in) {
-            fillings.push(argument.evaluate(context)?);
+            fillings.push(argument.evaluate(as_string, context)?);
         }
         let mut found = Vec::with_capacity(template.expressions.len());
         for expression in &template.expressions {

@@ -23,6 +23,8 @@ pub(super) struct Named {
     circles: HashMap<String, String>,
     /// What was found wrong with those that were compiled for another one: it does not make that one faulty.
     found: Diagnostics,
+    /// The templates that are being filled in, from the outermost inwards.
+    templates: Vec<String>,
 }
 
 impl Compiler<'_> {
@@ -147,6 +149,32 @@ impl Compiler<'_> {
         if let Some(made) = &made {
             self.endpoints.insert(name.to_owned(), Arc::clone(made));
         }
+        made
+    }
+
+    /// Compiles what an instance of an endpoint template stands for. A template that stands for itself, through others too, is an error.
+    pub fn of_template<T>(
+        &mut self,
+        template: &Key,
+        compile: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Option<T> {
+        let unfinished = &self.named.templates;
+        if let Some(first) = unfinished.iter().position(|name| *name == template.value) {
+            let way = unfinished[first..].iter().chain([&template.value]).cloned().collect::<Vec<_>>();
+            let message =
+                format!("the endpoint template `{}` refers to itself: {}", template.value, way.join(" -> "));
+            let error = Diagnostic::error("circular-endpoint", message);
+            self.diagnostics.push(error.at(template.span, "leads round in a circle"));
+            return None;
+        }
+        if unfinished.len() >= DEEPEST {
+            let message = format!("more than {DEEPEST} endpoint templates stand for one another");
+            self.error("circular-endpoint", message, template.span, "here");
+            return None;
+        }
+        self.named.templates.push(template.value.clone());
+        let made = compile(self);
+        self.named.templates.pop();
         made
     }
 

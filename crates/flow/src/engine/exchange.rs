@@ -567,7 +567,11 @@ fn request_line(context: &mut Context, outgoing: &Outgoing) -> Result<(Method, F
     let method = match outgoing.format {
         EndpointFormat::Soap(_) => Method::Post,
         EndpointFormat::Get => Method::Get,
-        EndpointFormat::Pox if !context.payload.is_empty() => explicit.clone().unwrap_or(Method::Post),
+        // The client's method stays, as in both engines; a GET that the flow gave a body can only go on as a POST.
+        EndpointFormat::Pox if !context.payload.is_empty() => match requested() {
+            Method::Get | Method::Head if explicit.is_none() => Method::Post,
+            method => method,
+        },
         _ => outgoing.method.clone().unwrap_or_else(requested),
     };
     drop_regenerated(context);

@@ -79,7 +79,8 @@ impl Argument {
         }
     }
 
-    pub(super) fn evaluate(&self, context: &mut Context) -> Result<Filling<'_>, Fault> {
+    /// What it is for this message. `as_string`: of what an XPath selects the string counts, as in Apache Synapse.
+    pub(super) fn evaluate(&self, as_string: bool, context: &mut Context) -> Result<Filling<'_>, Fault> {
         match &self.value {
             ArgumentSource::Fixed(text, true) => Ok(Filling::Markup(Cow::Borrowed(text))),
             ArgumentSource::Fixed(text, false) => Ok(Filling::Text(Cow::Borrowed(text))),
@@ -90,6 +91,9 @@ impl Argument {
                 }
                 Some(scalar) => text_or_markup(message::jsonpath::text_of(&scalar)),
             }),
+            ArgumentSource::XPath(expression) if as_string => {
+                Ok(Filling::Text(Cow::Owned(expression.string(context)?.unwrap_or_default())))
+            }
             ArgumentSource::XPath(expression) => Ok(match expression.value(context)? {
                 None => Filling::Text(Cow::Borrowed("")),
                 Some(Value::Json(value)) if value.is_object() || value.is_array() => {

@@ -108,6 +108,19 @@ fn texts_are_escaped_but_not_in_apache_synapse() {
 }
 
 #[test]
+fn of_several_nodes_apache_synapse_puts_in_their_string() {
+    let text = r#"<payloadFactory><format><r xmlns="">$1</r></format><args><arg expression="//i"/></args></payloadFactory>"#;
+    let registry = crate::registry(flow::testing::endpoints);
+    for (flow, wanted) in [
+        (flow::testing::main(&registry, text), "<r><i>1</i><i>2<j>3</j></i></r>"),
+        (flow::testing::synapse(&registry, text), "<r>12</r>"),
+    ] {
+        let mut end = flow.run(&[("Content-Type", "application/xml")], "<a><i>1</i><i>2<j>3</j></i></a>");
+        assert_eq!(end.payload(), wanted);
+    }
+}
+
+#[test]
 fn a_path_that_nothing_reads_is_a_fault_of_its_step() {
     let text = r#"<property name="before" value="1"/><filter xpath="$ctx:skip = 'yes'"><then/><else>
         <payloadFactory media-type="json"><format>{"last": ${payload.items[(@.length-1)].n}}</format></payloadFactory></else></filter>"#;
