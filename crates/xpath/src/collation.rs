@@ -39,6 +39,31 @@ pub struct Words {
     numeric: bool,
 }
 
+/// The letters and marks of a text. Letters that the root collation has as other letters with an accent are those: `æ` comes behind `ae`.
+fn letters(text: &str) -> impl Iterator<Item = char> {
+    // A mark between the letters that a ligature stands for, and the stroke of a letter.
+    const JOINED: char = '\u{34F}';
+    const STROKE: char = '\u{338}';
+    text.nfd().flat_map(|c| {
+        let (first, mark, second) = match c {
+            'æ' => ('a', JOINED, Some('e')),
+            'Æ' => ('A', JOINED, Some('E')),
+            'œ' => ('o', JOINED, Some('e')),
+            'Œ' => ('O', JOINED, Some('E')),
+            'ß' => ('s', JOINED, Some('s')),
+            'ẞ' => ('S', JOINED, Some('S')),
+            'ø' => ('o', STROKE, None),
+            'Ø' => ('O', STROKE, None),
+            'đ' => ('d', STROKE, None),
+            'Đ' => ('D', STROKE, None),
+            'ł' => ('l', STROKE, None),
+            'Ł' => ('L', STROKE, None),
+            c => return [Some(c), None, None].into_iter().flatten(),
+        };
+        [Some(first), Some(mark), second].into_iter().flatten()
+    })
+}
+
 impl Words {
     fn parse(query: &str) -> Result<Words, String> {
         let mut words =
@@ -97,7 +122,7 @@ impl Words {
                 number.clear();
             }
         };
-        for c in text.nfd() {
+        for c in letters(text) {
             if is_combining_mark(c) {
                 accents.push(c);
                 continue;
@@ -151,7 +176,7 @@ impl Words {
             let unit = &rest[..end];
             let begin = out.len();
             let mut counts = false;
-            for c in unit.nfd() {
+            for c in letters(unit) {
                 match is_combining_mark(c) {
                     true if self.strength >= 2 => out.push(c),
                     true => {}
@@ -270,6 +295,14 @@ mod tests {
         let mut list = vec!["Zebra", "äpfel", "Apfel", "apfel", "2", "_", "zebra"];
         list.sort_by(|a, b| all.key(a).cmp(&all.key(b)));
         assert_eq!(list, ["_", "2", "apfel", "Apfel", "äpfel", "zebra", "Zebra"]);
+        let mut list = vec!["æ", "ae", "af", "ad", "Æ", "az", "b", "ß", "ss", "st", "œ", "oe", "of", "ø", "p", "łas", "lat"];
+        list.sort_by(|a, b| all.key(a).cmp(&all.key(b)));
+        assert_eq!(
+            list,
+            ["ad", "ae", "æ", "Æ", "af", "az", "b", "łas", "lat", "ø", "oe", "œ", "of", "p", "ss", "ß", "st"]
+        );
+        assert_eq!(primary.key("Straße"), primary.key("STRASSE"));
+        assert_eq!(primary.find_in("die Straße hier", "strasse"), Some(4..11));
         assert_eq!(
             of("caseFirst=upper").key("A").cmp(&of("caseFirst=upper").key("a")),
             std::cmp::Ordering::Less

@@ -4,6 +4,7 @@ use crate::ast::{Axis, BinaryOp, Expr, ExprKind, NodeTest, QName, Start};
 use crate::context::ExtensionName;
 use crate::error::{Span, XPathError};
 use crate::eval::direct::is_direct;
+use crate::invariant::is_invariant;
 use crate::options::{CompileOptions, Function, Names, Version};
 use crate::plan::{Core, From, Op, Path, Predicate, Shape, Step, Test};
 use crate::sequence::functions::Looks;
@@ -81,8 +82,12 @@ pub(crate) struct Compiler<'o> {
     functions: Vec<ExtensionName>,
     function_reads: Vec<bool>,
     /// The results of all these functions are the same throughout an evaluation.
-    stable: bool,
+    pub(crate) stable: bool,
     pub uses: Uses,
+    /// What is compiled is evaluated again and again: in so many predicates and the like.
+    pub(crate) repeated: usize,
+    /// How many operations are evaluated once.
+    pub(crate) kept: u32,
     /// Compiling a variable's equivalent expression: it may not refer to variables again.
     inside_equivalent: bool,
 }
@@ -101,6 +106,8 @@ impl<'o> Compiler<'o> {
             function_reads: Vec::new(),
             stable: true,
             uses: Uses::default(),
+            repeated: 0,
+            kept: 0,
             inside_equivalent: false,
         }
     }
@@ -132,7 +139,13 @@ impl<'o> Compiler<'o> {
         }
     }
 
+    /// The operation of an expression.
     pub fn op(&mut self, e: &Expr) -> Compiled<Op> {
+        let op = self.plain_op(e)?;
+        Ok(self.once(op))
+    }
+
+    fn plain_op(&mut self, e: &Expr) -> Compiled<Op> {
         let version2 = self.options.version.is_version2();
         Ok(match &e.kind {
             ExprKind::Negate(_) | ExprKind::Binary(..) | ExprKind::Filter(..) if version2 => {
@@ -249,6 +262,7 @@ impl<'o> Compiler<'o> {
         let fixed = match &start {
             From::Root | From::Op(Op::Current(_)) => true,
             From::Op(Op::Extension(_, args, ..)) => args.is_empty(),
+            From::Op(op @ Op::Sequence(_)) => is_invariant(op),
             _ => false,
         };
         let invariant = fixed && self.locals.is_empty() && self.stable;
@@ -281,7 +295,7 @@ impl<'o> Compiler<'o> {
                 out.push(self.version2_predicate(p)?);
                 continue;
             }
-            let op = self.op(p)?;
+            let op = self.repeatedly(|c| c.op(p))?;
             out.push(match op {
                 Op::Number(n) => position(n),
                 Op::Call(Core::Last, ..) => Predicate::Last,

@@ -21,6 +21,7 @@ mod eval;
 mod expression;
 pub mod format;
 mod functions;
+mod invariant;
 mod items;
 mod lexer;
 pub mod number;

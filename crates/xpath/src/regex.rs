@@ -621,14 +621,21 @@ const CATEGORIES: [&str; 37] = [
     "Cs",
 ];
 
+/// Texts have no surrogates, which are no characters.
+fn surrogates(negated: bool) -> String {
+    if negated { "[\\u{0}-\\u{10FFFF}]" } else { "[^\\u{0}-\\u{10FFFF}]" }.into()
+}
+
 /// A category or a block (`IsGreek`).
 fn property(name: &str, negated: bool) -> Result<String, RegexError> {
     if CATEGORIES.contains(&name) {
-        // Texts of the engine have no surrogates.
         if name == "Cs" {
-            return Ok(if negated { "[\\u{0}-\\u{10FFFF}]" } else { "[^\\u{0}-\\u{10FFFF}]" }.into());
+            return Ok(surrogates(negated));
         }
         return Ok(format!("\\{}{{{name}}}", if negated { 'P' } else { 'p' }));
+    }
+    if matches!(name, "IsHighSurrogates" | "IsHighPrivateUseSurrogates" | "IsLowSurrogates") {
+        return Ok(surrogates(negated));
     }
     let block =
         name.strip_prefix("Is").and_then(|block| BLOCKS.iter().find(|(block_name, ..)| *block_name == block));
@@ -688,6 +695,7 @@ mod tests {
             ("HELLO", "hello", "i", true), ("helloworld", "hello world", "x", true), ("hello world", "hello\\ sworld", "x", true), ("hello world", "hello[ ]world", "x", true),
             ("x-1", "^\\i\\c*$", "", true), ("1x", "^\\i\\c*$", "", false), ("٣", "^\\d$", "", true), ("a_b", "^\\w+$", "", false), ("a_b", "\\W", "", true),
             ("b", "^[a-z-[aeiou]]$", "", true), ("e", "^[a-z-[aeiou]]$", "", false), ("e", "^[^a-z-[q]]$", "", false), ("&&", "^[&&]+$", "", true),
+            ("a", "^\\P{IsHighSurrogates}[^\\p{IsLowSurrogates}]?$", "", true), ("a", "\\p{IsHighSurrogates}", "", false),
             ("α", "^\\p{IsGreek}$", "", true), ("a", "^\\P{IsGreek}$", "", true), ("é", "\\p{Ll}", "", true), ("\u{a0}", "\\s", "", false),
             ("abab", "^(ab)\\1$", "", true), ("ab1", "^(ab)1$", "", true), ("a-b", "^[a\\-b]+$", "", true), ("a-b", "^[ab-]+$", "", true),
             ("$", "^\\$$", "", true), ("a#b", "a#b", "", true), ("aaa", "^a{2,3}?$", "", true), ("a", "(?:a)", "", true),

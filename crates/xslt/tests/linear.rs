@@ -312,3 +312,55 @@ fn functions_in_proportion() {
         "3.0",
     );
 }
+
+/// What is the same for each node, in predicates, steps and comparisons, is worked out once, and compared with by a look.
+#[test]
+fn invariants_in_proportion() {
+    in_proportion(
+        &[
+            "<x:value-of select='count(//a[@id &lt; //a/@id])'/>",
+            "<x:value-of select='count(//a[//a/@id &gt;= @id])'/>",
+            "<x:value-of select='count(//a[@id != //a/@id])'/>",
+            "<x:value-of select='count(//a[@id = //a[b]/@id])'/>",
+            "<x:value-of select='count(//a[. = //a])'/>",
+            "<x:value-of select='count(//a[number(.) &gt; //a/text()])'/>",
+            "<x:value-of select='count(//a[text() &gt;= //a/number(text()[1])])'/>",
+            "<x:value-of select='count(//a[@id = (//a)[last()]/@id])'/>",
+            "<x:value-of select='count(//a[(//a)[last()] is .])'/>",
+            "<x:value-of select='count(//a[position() &lt; count(//a)])'/>",
+            "<x:value-of select='count(//a[@id = distinct-values(//a/@id)])'/>",
+            "<x:value-of select='count(//a[not(@id = subsequence(//a, 2)/@id)])'/>",
+            "<x:value-of select='count(//a[number(text()[1]) ge max(//a/number(text()[1]))])'/>",
+            "<x:value-of select='count(//a[string-length(string-join(//a/@id, \"\")) gt 5])'/>",
+            "<x:value-of select='count(//a[exists(//a[@id = \"none\"])])'/>",
+            "<x:value-of select='count(//a/(if (count(//a) gt 1) then @id else ()))'/>",
+            "<x:value-of select='count((//a)[. = //a/@id])'/>",
+            "<x:value-of select='//a = //a/@id, //a/@d = //a/@id'/>",
+            "<x:for-each select='//a[@d = //a[last()]/@d][position() = last()]'><x:value-of select='@id'/></x:for-each>",
+            "<x:value-of select='count(distinct-values(//a/(xs:integer(100000000000000000000) + xs:integer(text()[1]))))'/>",
+            "<x:value-of select='count(distinct-values((1e0, //a/(xs:decimal(0.1) * xs:integer(text()[1])))))'/>",
+            "<x:for-each-group select='//a' group-by='xs:integer(100000000000000000000) + xs:integer(text()[1])'>1</x:for-each-group>",
+            "<x:for-each-group select='.' group-by='//a/@id'>1</x:for-each-group>",
+        ],
+        "2.0",
+    );
+    in_proportion(
+        &[
+            "<x:value-of select='count(//a[@id &lt; //a/@id])'/>",
+            "<x:value-of select='count(//a[position() &lt; count(//a)])'/>",
+            "<x:value-of select='count(//a[number(.) &gt; sum(//a/@id)])'/>",
+            "<x:value-of select='count(//a[string-length(concat(//a[last()], //g)) &gt; 5])'/>",
+        ],
+        "1.0",
+    );
+    in_proportion(
+        &[
+            "<x:value-of select='count(//a ! (count(//a) + 1))'/>",
+            "<x:value-of select='count(fold-left(1 to 20 * count(//a), (), function($all, $n) { insert-before($all, 1, $n) }))'/>",
+            "<x:value-of select='count(fold-left(1 to 20 * count(//a), (), function($all, $n) { insert-before($all, $n, $n) }))'/>",
+            "<x:value-of select='count(fold-left(1 to 20 * count(//a), 1 to 20 * count(//a), function($all, $n) { remove($all, count($all)) }))'/>",
+            "<x:key name='k' match='a' use='xs:integer(text()[1])'/><x:template match='/'><o><x:for-each select='//a'><x:value-of select='count(key(\"k\", xs:float(text()[1]))), count(key(\"k\", xs:double(text()[1])))'/></x:for-each></o></x:template>",
+        ],
+        "3.0",
+    );
+}

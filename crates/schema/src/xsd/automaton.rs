@@ -50,8 +50,10 @@ pub struct Position {
     max: u32,
     /// The follow set.
     next: usize,
-    /// The particle it comes from: unrolled copies share it.
-    origin: ParticleId,
+    /// The particle it comes from.
+    particle: ParticleId,
+    /// The place in the model where that is used: unrolled copies share it, but two references to a group are two places.
+    origin: usize,
     /// The names it takes, and the declarations they mean: an element's own and those of its substitutes.
     names: Vec<(Name, ElementId)>,
     /// The counted groups around it, outermost first.
@@ -279,9 +281,15 @@ pub fn build(schema: &Components, particle: Option<ParticleId>) -> Result<Model,
     {
         return all_group(schema, *min == 0, children);
     }
-    let mut builder =
-        Builder { schema, positions: Vec::new(), follow: Vec::new(), links: 0, loops: Loops::default() };
-    let fragment = builder.particle(top, 0)?;
+    let mut builder = Builder {
+        schema,
+        positions: Vec::new(),
+        follow: Vec::new(),
+        links: 0,
+        loops: Loops::default(),
+        places: HashMap::new(),
+    };
+    let fragment = builder.particle(top, 0, 0)?;
     builder.finish(fragment, top)
 }
 
@@ -329,11 +337,16 @@ struct Builder<'a> {
     follow: Vec<Vec<usize>>,
     links: usize,
     loops: Loops,
+    /// The places where particles are used, by the place around and the particle.
+    places: HashMap<(usize, ParticleId), usize>,
 }
 
 impl Builder<'_> {
-    fn particle(&mut self, id: ParticleId, depth: usize) -> Result<Fragment, Refused> {
+    /// The fragment of a particle that is used `within` another place of the model.
+    fn particle(&mut self, id: ParticleId, depth: usize, within: usize) -> Result<Fragment, Refused> {
         let schema = self.schema;
+        let next = self.places.len() + 1;
+        let used = *self.places.entry((within, id)).or_insert(next);
         let Particle { min, max, term, .. } = &schema.particles[id];
         let (min, max) = (*min, *max);
         let nothing = Fragment { nullable: true, ..Fragment::default() };
@@ -350,28 +363,22 @@ impl Builder<'_> {
             Term::Any(any) => (Symbol::Any(any.clone()), Vec::new()),
             Term::Group(compositor, children) => {
                 let before = self.positions.len();
-                let mut body = self.group(*compositor, children, depth)?;
+                let mut body = self.group(*compositor, children, depth, used)?;
                 let size = (self.positions.len() - before).max(1);
                 let copies = if max == UNBOUNDED { min.max(1) } else { max };
                 if (copies as usize).saturating_mul(size) > MAX_POSITIONS {
                     return self.counted(body, before, (min, max), id);
                 }
-                let unbounded = max == UNBOUNDED;
-                if unbounded {
-                    self.link(&body.last, &body.first, id)?;
-                }
-                // (x (x (x)?)?)?: from the last copy to the first.
+                // (x (x (x)?)?)?: from the last copy, which may occur again, to the first.
                 let mut tail = Fragment { nullable: true, ..Fragment::default() };
                 for copy in (0..copies).rev() {
                     let copied = match copy {
                         0 => std::mem::take(&mut body),
-                        _ if copy + 1 == copies && unbounded => {
-                            let copied = self.group(*compositor, children, depth)?;
-                            self.link(&copied.last, &copied.first, id)?;
-                            copied
-                        }
-                        _ => self.group(*compositor, children, depth)?,
+                        _ => self.group(*compositor, children, depth, used)?,
                     };
+                    if max == UNBOUNDED && copy + 1 == copies {
+                        self.link(&copied.last, &copied.first, id)?;
+                    }
                     tail = self.concat(copied, tail, id)?;
                     tail.nullable |= copy >= min;
                 }
@@ -383,7 +390,16 @@ impl Builder<'_> {
             return too_large("the content model is too large");
         }
         let groups = Vec::new();
-        self.positions.push(Position { term, min: min.max(1), max, next: 0, origin: id, names, groups });
+        self.positions.push(Position {
+            term,
+            min: min.max(1),
+            max,
+            next: 0,
+            particle: id,
+            origin: used,
+            names,
+            groups,
+        });
         self.follow.push(Vec::new());
         Ok(Fragment { first: vec![at], last: vec![at], nullable: min == 0 })
     }
@@ -426,13 +442,14 @@ impl Builder<'_> {
         compositor: Compositor,
         children: &[ParticleId],
         depth: usize,
+        within: usize,
     ) -> Result<Fragment, Refused> {
         let mut group = Fragment {
             nullable: compositor != Compositor::Choice || children.is_empty(),
             ..Fragment::default()
         };
         for &child in children {
-            let part = self.particle(child, depth + 1)?;
+            let part = self.particle(child, depth + 1, within)?;
             if compositor == Compositor::Choice {
                 group.first.extend(part.first);
                 group.last.extend(part.last);
@@ -489,7 +506,7 @@ impl Builder<'_> {
                         self.positions[m].origin != current.origin && current.overlaps(&self.positions[m])
                     })
                 {
-                    return ambiguous(&self.show(other), self.positions[other].origin);
+                    return ambiguous(&self.show(other), self.positions[other].particle);
                 }
             }
             let set = match numbers.get(&(accepts, members.clone())) {
@@ -517,7 +534,10 @@ impl Builder<'_> {
                     for &(name, element) in &current.names {
                         let entry = set.by_name.entry(name).or_insert((at, element));
                         if self.positions[entry.0].origin != current.origin {
-                            return ambiguous(&format!("`{}`", self.schema.names.show(name)), current.origin);
+                            return ambiguous(
+                                &format!("`{}`", self.schema.names.show(name)),
+                                current.particle,
+                            );
                         }
                     }
                 }
@@ -530,7 +550,7 @@ impl Builder<'_> {
                 self.positions[m].origin != current.origin && current.overlaps(&self.positions[m])
             });
             if let Some(&other) = other {
-                return ambiguous(&self.show(other), self.positions[other].origin);
+                return ambiguous(&self.show(other), self.positions[other].particle);
             }
         }
         set.all = all;

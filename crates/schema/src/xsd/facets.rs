@@ -5,8 +5,9 @@ use super::build::Builder;
 use super::model::*;
 use super::regex::Pattern;
 use super::syntax::number;
-use super::value::{Primitive, Value};
+use super::value::{Enumeration, Primitive, Value};
 use std::cmp::Ordering::{self, Equal, Greater, Less};
+use std::sync::Arc;
 
 /// Whether a facet applies to a variety.
 fn applies(facet: &str, variety: &Variety) -> bool {
@@ -120,7 +121,7 @@ pub fn derive(b: &mut Builder, mut simple: Simple, base: TypeId, nodes: Vec<(Str
         simple.facets.patterns.push(patterns.into());
     }
     if let Some(values) = enumeration {
-        simple.facets.enumeration = Some(values.into());
+        simple.facets.enumeration = Some(Arc::new(Enumeration::new(values)));
     }
     for (both, one) in [("minInclusive", "minExclusive"), ("maxInclusive", "maxExclusive")] {
         if seen.contains(&both)

@@ -1,9 +1,10 @@
 //! Identity constraints: the paths of selectors and fields (Part 1, 3.11), and the tables of keys.
 
-use super::model::{Components, Constraint, ConstraintKind, ElementId};
+use super::model::{Components, Constraint, ConstraintKind};
 use super::names::{NONE, Name, Names, Sym};
-use super::validate::{AssessedValues, Lookup};
-use super::value::Value;
+use super::validate::{AssessedValues, Lookup, Scope};
+use super::value::{Value, hash};
+use std::collections::HashMap;
 use xml::{NodeId, NodeKind};
 
 /// A selector or a field: a union of paths.
@@ -147,52 +148,37 @@ type Row = (Vec<Value>, NodeId);
 /// A violation: at a node, by a rule.
 type Problem = (NodeId, &'static str, String);
 
-/// The hash key of a row. Equal values have the same one, however numbers and times are written.
-fn hash(values: &[Value]) -> String {
-    let one = |value: &Value| match value {
-        Value::Text(text) | Value::Uri(text) => text.to_string(),
-        Value::Decimal(d) => format!("{d:?}"),
-        // The two zeros are equal.
-        Value::Float(number) => format!("{:?}", number + 0.0),
-        Value::Double(number) => format!("{:?}", number + 0.0),
-        Value::Duration(span) => format!("{:?}", span.end()),
-        Value::Moment(_, moment) => format!("{:?}", moment.instant()),
-        Value::QName(_, ns, local) => format!("{ns} {local}"),
-        Value::Boolean(b) => b.to_string(),
-        Value::Binary(_, bytes) => format!("{bytes:?}"),
-        Value::List(items) => hash(items),
-    };
-    values.iter().map(one).collect::<Vec<_>>().join("\u{1}")
-}
-
 /// Whether a bucket has a row; each comparison counts as work. A stopped run finds it.
 fn has(bucket: &[Row], row: &Row) -> bool {
     bucket.iter().any(|other| meter::spend(1).is_err() || other.0 == row.0)
 }
 
-/// Checks the constraints of all elements that have some. `scopes`: those elements and their declarations.
+/// The rows of a key, by hash key.
+type Table = HashMap<String, Vec<Row>>;
+
+/// Checks the constraints of all elements that have some. `scopes`: those elements, in document order.
 pub fn check(
     schema: &Components,
-    scopes: &[(NodeId, ElementId)],
+    scopes: &[Scope],
     found: &AssessedValues,
     lookup: &mut Lookup<'_>,
 ) -> Vec<Problem> {
     let mut problems = Vec::new();
-    // The tables of keys, with their elements.
-    let mut tables: Vec<(usize, NodeId, std::collections::HashMap<String, Vec<Row>>)> = Vec::new();
+    // By constraint: the tables, with the numbers of their scopes.
+    let mut tables: HashMap<usize, Vec<(usize, Table)>> = HashMap::new();
     let mut references = Vec::new();
-    for &(node, element) in scopes {
+    for (number, scope) in scopes.iter().enumerate() {
         if meter::stopped().is_some() {
             return problems;
         }
-        for &id in &schema.elements[element].constraints {
+        for &id in &schema.elements[scope.declaration].constraints {
             let constraint = &schema.constraints[id];
-            let rows = rows(schema, constraint, node, found, lookup, &mut problems);
+            let rows = rows(schema, constraint, scope.node, found, lookup, &mut problems);
             if let ConstraintKind::KeyRef(key) = constraint.kind {
-                references.push((node, id, key, rows));
+                references.push((number..scope.end, id, key, rows));
                 continue;
             }
-            let mut table: std::collections::HashMap<String, Vec<Row>> = std::collections::HashMap::new();
+            let mut table = Table::new();
             for row in rows {
                 let bucket = table.entry(hash(&row.0)).or_default();
                 if has(bucket, &row) {
@@ -207,23 +193,32 @@ pub fn check(
                     bucket.push(row);
                 }
             }
-            tables.push((id, node, table));
+            tables.entry(id).or_default().push((number, table));
         }
     }
-    for (node, id, key, rows) in references {
+    for (inside, id, key, rows) in references {
         if meter::stopped().is_some() {
             return problems;
         }
-        let inside = |below: NodeId| {
-            let mut above = std::iter::successors(Some(below), |&n| lookup.doc.parent(n));
-            above.any(|n| meter::spend(1).is_err() || n == node)
-        };
-        let in_reach: Vec<_> = tables.iter().filter(|t| Some(t.0) == key && inside(t.1)).collect();
+        let of_key = key.and_then(|key| tables.get(&key)).map_or(&[][..], Vec::as_slice);
+        let at = |scope: usize| of_key.partition_point(|(number, _)| *number < scope);
+        let in_reach = &of_key[at(inside.start)..at(inside.end)];
+        // Several tables are looked through once, not for each row.
+        let mut joined: HashMap<&str, Vec<&[Row]>> = HashMap::new();
+        if in_reach.len() > 1 {
+            for (hash, bucket) in in_reach.iter().flat_map(|(_, table)| table) {
+                if meter::spend(1).is_err() {
+                    return problems;
+                }
+                joined.entry(hash).or_default().push(bucket);
+            }
+        }
         for row in rows {
-            let bucket = hash(&row.0);
-            let is_there = in_reach.iter().any(|t| {
-                meter::spend(1).is_err() || t.2.get(&bucket).is_some_and(|bucket| has(bucket, &row))
-            });
+            let hash = hash(&row.0);
+            let is_there = match in_reach {
+                [(_, table)] => table.get(&hash).is_some_and(|bucket| has(bucket, &row)),
+                _ => joined.get(&*hash).is_some_and(|buckets| buckets.iter().any(|bucket| has(bucket, &row))),
+            };
             if !is_there {
                 let name = schema.names.show(schema.constraints[id].name);
                 problems.push((
@@ -246,9 +241,10 @@ fn rows(
     problems: &mut Vec<Problem>,
 ) -> Vec<Row> {
     let mut rows = Vec::new();
-    'selected: for selected in constraint.selector.select(node, lookup) {
+    for selected in constraint.selector.select(node, lookup) {
         let name = || schema.names.show(constraint.name);
         let mut row = Vec::new();
+        let mut is_complete = true;
         for field in &constraint.fields {
             let nodes = field.select(selected, lookup);
             let mut values = nodes.iter();
@@ -259,7 +255,8 @@ fn rows(
                     "cvc-identity-constraint.3",
                     format!("a field of `{}` selects more than one node", name()),
                 ));
-                continue 'selected;
+                is_complete = false;
+                continue;
             }
             let value = match first {
                 Some(node) => match found.values.get(node) {
@@ -286,22 +283,26 @@ fn rows(
                     _ => None,
                 }),
             };
-            let nilled = first.is_some_and(|n| found.nilled.contains(n));
+            let nillable = first.is_some_and(|n| found.nillable.contains(n));
             match value {
-                Some(value) if !nilled => row.push(value.clone()),
-                _ if constraint.kind == ConstraintKind::Key => {
-                    let rule = if nilled {
-                        "cvc-identity-constraint.4.2.3"
-                    } else {
-                        "cvc-identity-constraint.4.2.1"
-                    };
-                    problems.push((selected, rule, format!("a field of the key `{}` has no value", name())));
-                    continue 'selected;
+                Some(value) if !(nillable && constraint.kind == ConstraintKind::Key) => {
+                    row.push(value.clone())
                 }
-                _ => continue 'selected,
+                _ => {
+                    is_complete = false;
+                    if constraint.kind == ConstraintKind::Key {
+                        let (rule, why) = match nillable {
+                            true => ("cvc-identity-constraint.4.2.3", "may be nil"),
+                            false => ("cvc-identity-constraint.4.2.1", "has no value"),
+                        };
+                        problems.push((selected, rule, format!("a field of the key `{}` {why}", name())));
+                    }
+                }
             }
         }
-        rows.push((row, selected));
+        if is_complete {
+            rows.push((row, selected));
+        }
     }
     rows
 }

@@ -3,7 +3,7 @@
 use super::automaton::Model;
 use super::names::{NONE, Name, Names, Sym};
 use super::regex::Pattern;
-use super::value::{Primitive, Value};
+use super::value::{Enumeration, Primitive, Value};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use xml::NodeId;
@@ -147,7 +147,7 @@ pub struct Facets {
     pub max_exclusive: Option<Facet<Value>>,
     /// Each derivation step adds alternatives; one of each step must match.
     pub patterns: Vec<Arc<[Pattern]>>,
-    pub enumeration: Option<Arc<[Value]>>,
+    pub enumeration: Option<Arc<Enumeration>>,
 }
 
 impl Facets {

@@ -257,6 +257,11 @@ impl Translator<'_> {
                 self.rest = &self.rest[end + 1..];
                 let negative = if c == 'P' { "^" } else { "" };
                 if let Some(block) = property.strip_prefix("Is") {
+                    if matches!(block, "HighSurrogates" | "HighPrivateUseSurrogates" | "LowSurrogates") {
+                        // Surrogates are no characters.
+                        let all = r"\x{0}-\x{10FFFF}";
+                        return Ok(Escape::Set(if c == 'P' { all.into() } else { format!("^{all}") }));
+                    }
                     let (_, first, last) = BLOCKS
                         .iter()
                         .find(|(name, ..)| *name == block)
@@ -316,6 +321,7 @@ mod tests {
             (r"\i\c*", vec!["a:b", "_1", "é"], vec!["1", "-a"]),
             (r"\p{IsBasicLatin}\P{Lu}", vec!["aa", "Aa"], vec!["AA", "éa"]),
             (".", vec!["x", "\t"], vec!["\n", ""]),
+            (r"[\p{IsHighSurrogates}a]\P{IsLowSurrogates}", vec!["ab", "a\u{10000}"], vec!["bb", "a"]),
             (r"a{0}b{2}c{1,}", vec!["bbc", "bbcc"], vec!["abbc", "bc"]),
         ] {
             let compiled = Pattern::compile(pattern).unwrap_or_else(|e| panic!("{pattern}: {e}"));

@@ -45,7 +45,16 @@ impl Lookup<'_> {
 pub struct AssessedValues {
     pub values: HashMap<NodeId, Option<Value>>,
     pub defaults: HashMap<(NodeId, Name), Value>,
-    pub nilled: HashSet<NodeId>,
+    /// Elements whose declaration allows `xsi:nil`: no field of a key may select them.
+    pub nillable: HashSet<NodeId>,
+}
+
+/// An element whose declaration has identity constraints.
+pub struct Scope {
+    pub node: NodeId,
+    pub declaration: ElementId,
+    /// The scopes before this number, and from its own on, are in the element.
+    pub end: usize,
 }
 
 /// An open element.
@@ -58,6 +67,8 @@ struct Frame {
     nil: bool,
     /// Its content is invalid already: one violation is enough.
     wrong: bool,
+    /// Its number among the elements with identity constraints.
+    scope: Option<usize>,
 }
 
 struct Validator<'a> {
@@ -68,7 +79,7 @@ struct Validator<'a> {
     violations: Vec<Violation>,
     ids: HashMap<String, NodeId>,
     references: Vec<(String, NodeId)>,
-    scopes: Vec<(NodeId, ElementId)>,
+    scopes: Vec<Scope>,
     found: AssessedValues,
     keeps_values: bool,
 }
@@ -161,7 +172,11 @@ impl<'a> Validator<'a> {
         let schema = self.schema;
         let element = declaration.map(|id| &schema.elements[id]);
         let mut ty = element.map_or(ANY_TYPE, |e| e.ty);
+        let mut scope = None;
         if let Some(element) = element {
+            if element.nillable && self.keeps_values {
+                self.found.nillable.insert(node);
+            }
             if element.is_abstract {
                 let name = schema.names.show(element.name);
                 self.violation(
@@ -173,7 +188,8 @@ impl<'a> Validator<'a> {
             if !element.constraints.is_empty()
                 && let Some(id) = declaration
             {
-                self.scopes.push((node, id));
+                scope = Some(self.scopes.len());
+                self.scopes.push(Scope { node, declaration: id, end: usize::MAX });
             }
         }
         if let Some(attribute) = self.xsi(node, "type") {
@@ -221,7 +237,6 @@ impl<'a> Validator<'a> {
                 );
             } else if matches!(value, "true" | "1") {
                 nil = true;
-                self.found.nilled.insert(node);
                 if element.is_some_and(|e| e.constant.as_ref().is_some_and(|c| c.fixed)) {
                     self.violation(
                         node,
@@ -262,7 +277,7 @@ impl<'a> Validator<'a> {
             }
         }
         let next = self.doc.first_child(node);
-        stack.push(Frame { node, next, declaration, ty, state, nil, wrong: false });
+        stack.push(Frame { node, next, declaration, ty, state, nil, wrong: false, scope });
     }
 
     fn child(&mut self, child: NodeId, stack: &mut Vec<Frame>) {
@@ -354,7 +369,10 @@ impl<'a> Validator<'a> {
 
     fn end(&mut self, frame: Frame) {
         let schema = self.schema;
-        let Frame { node, declaration, ty, state, nil, wrong, .. } = frame;
+        let Frame { node, declaration, ty, state, nil, wrong, scope, .. } = frame;
+        if let Some(scope) = scope {
+            self.scopes[scope].end = self.scopes.len();
+        }
         if nil || wrong {
             return;
         }

@@ -4,6 +4,7 @@ use super::datetime::{Moment, Shape, Span};
 use super::decimal::Decimal;
 use base64::Engine;
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 /// The primitive types.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -100,6 +101,60 @@ impl PartialEq for Value {
                 Value::Float(_) | Value::Double(_) | Value::Duration(_) | Value::Moment(..),
             ) => self.compare(other) == Some(Ordering::Equal),
             _ => false,
+        }
+    }
+}
+
+/// The hash key of some values. Equal ones have the same one, however numbers and times are written.
+pub fn hash(values: &[Value]) -> String {
+    let one = |value: &Value| match value {
+        Value::Text(text) | Value::Uri(text) => text.to_string(),
+        Value::Decimal(d) => format!("{d:?}"),
+        // The two zeros are equal.
+        Value::Float(number) => format!("{:?}", number + 0.0),
+        Value::Double(number) => format!("{:?}", number + 0.0),
+        Value::Duration(span) => format!("{:?}", span.end()),
+        Value::Moment(_, moment) => format!("{:?}", moment.instant()),
+        Value::QName(_, ns, local) => format!("{ns} {local}"),
+        Value::Boolean(b) => b.to_string(),
+        Value::Binary(_, bytes) => format!("{bytes:?}"),
+        Value::List(items) => hash(items),
+    };
+    values.iter().map(one).collect::<Vec<_>>().join("\u{1}")
+}
+
+/// The values of an enumeration.
+#[derive(Debug)]
+pub struct Enumeration {
+    values: Vec<Value>,
+    /// The places of values by hash key, where there are many.
+    index: Option<HashMap<String, Vec<usize>>>,
+}
+
+impl Enumeration {
+    /// Fewer are compared one by one.
+    const MANY: usize = 16;
+
+    /// An enumeration of these values.
+    pub fn new(values: Vec<Value>) -> Enumeration {
+        let index = (values.len() >= Self::MANY).then(|| {
+            let mut index: HashMap<String, Vec<usize>> = HashMap::new();
+            for (at, value) in values.iter().enumerate() {
+                index.entry(hash(std::slice::from_ref(value))).or_default().push(at);
+            }
+            index
+        });
+        Enumeration { values, index }
+    }
+
+    /// Whether the value is one of them.
+    pub fn contains(&self, value: &Value) -> bool {
+        match &self.index {
+            None => self.values.contains(value),
+            Some(index) => {
+                let places = index.get(&hash(std::slice::from_ref(value)));
+                places.is_some_and(|places| places.iter().any(|at| self.values[*at] == *value))
+            }
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Atomic values and their types (XDM 1.0 section 2.6; XML Schema part 2).
 
+mod alike;
 pub mod calendar;
 mod cast;
 mod decimal;
 pub(crate) mod large;
 mod types;
 
+pub use alike::{Alike, Precision};
 pub use calendar::{Duration, DurationKind, Moment, MomentKind};
 pub use cast::{CastError, parse_double};
 pub use decimal::Decimal;
@@ -68,11 +70,15 @@ pub enum Atomic {
 
 /// See [`Atomic::bucket`].
 #[derive(Debug, Clone)]
-pub enum Bucket {
+pub(crate) enum Bucket {
     /// Of strings.
     Text(Arc<str>),
     /// Of values with a number: the type, and the number.
     Number(u8, i128),
+    /// Of decimals and integers that are no double.
+    Exact(Decimal),
+    /// Of integers that are neither.
+    Integer(Arc<num_bigint::BigInt>),
     /// Of names, without the prefixes.
     Name(Arc<NameValue>),
     /// Of binary values.
@@ -91,6 +97,8 @@ impl PartialEq for Bucket {
         match (self, other) {
             (Bucket::Text(a), Bucket::Text(b)) => a == b,
             (Bucket::Number(a, x), Bucket::Number(b, y)) => a == b && x == y,
+            (Bucket::Exact(a), Bucket::Exact(b)) => a == b,
+            (Bucket::Integer(a), Bucket::Integer(b)) => a == b,
             (Bucket::Name(a), Bucket::Name(b)) => a.local == b.local && a.namespace == b.namespace,
             (Bucket::Bytes(a), Bucket::Bytes(b)) => a == b,
             _ => false,
@@ -105,6 +113,8 @@ impl std::hash::Hash for Bucket {
         match self {
             Bucket::Text(text) => text.hash(state),
             Bucket::Number(kind, number) => (kind, number).hash(state),
+            Bucket::Exact(number) => number.hash(state),
+            Bucket::Integer(number) => number.hash(state),
             Bucket::Name(name) => (&name.local, &name.namespace).hash(state),
             Bucket::Bytes(bytes) => bytes.hash(state),
         }
@@ -232,9 +242,24 @@ impl Atomic {
         crate::sequence::operators::total_order(self, other)
     }
 
-    /// A hash key that equal values (`eq`) share, and NaN with itself. `floats`: some of the values are of type `xs:float`, which equals
-    /// all decimals that round to it; only then numbers that differ behind the digits of a float share one.
-    pub fn bucket(&self, floats: bool) -> Bucket {
+    /// Whether two values are the same for `distinct-values()`, groups and keys: equal (`eq`), or both NaN.
+    pub fn is_alike(&self, other: &Atomic) -> bool {
+        let nan = |a: &Atomic| a.is_numeric() && a.to_double().is_nan();
+        self.equals(other) || nan(self) && nan(other)
+    }
+
+    /// How exactly it is compared with the most exact numbers.
+    pub fn precision(&self) -> Precision {
+        match self {
+            Atomic::Double(_) => Precision::Double,
+            Atomic::Float(_) => Precision::Float,
+            _ => Precision::Exact,
+        }
+    }
+
+    /// A hash key that [equal values](Atomic::is_alike) share. `precision`: that of the least exact of the values, which may equal several of the
+    /// more exact ones.
+    pub(crate) fn bucket(&self, precision: Precision) -> Bucket {
         match self {
             Atomic::Untyped(s) | Atomic::String(s) | Atomic::Uri(s) => Bucket::Text(s.clone()),
             Atomic::Boolean(b) => Bucket::Number(1, i128::from(*b)),
@@ -243,16 +268,35 @@ impl Atomic {
             Atomic::Name(name) => Bucket::Name(name.clone()),
             Atomic::Hex(bytes) => Bucket::Bytes(bytes.clone()),
             Atomic::Base64(bytes) => Bucket::Bytes(bytes.clone()),
-            number => Bucket::of_double(match (number.to_double(), floats) {
-                (number, true) => f64::from(number as f32),
-                (number, false) => number,
-            }),
+            number if precision == Precision::Float => {
+                Bucket::of_double(f64::from(number.to_double() as f32))
+            }
+            number => match number.beyond_doubles().filter(|_| precision == Precision::Exact) {
+                Some(exact) => exact,
+                None => Bucket::of_double(number.to_double()),
+            },
         }
     }
 
-    /// Whether it is an `xs:float` (see [`Atomic::bucket`]).
-    pub fn is_float(&self) -> bool {
-        matches!(self, Atomic::Float(_))
+    /// The hash key of a number that is not exactly a double.
+    fn beyond_doubles(&self) -> Option<Bucket> {
+        match self {
+            Atomic::Integer(n) if n.unsigned_abs() <= 1 << 53 => return None,
+            Atomic::Integer(_) | Atomic::Large(_) | Atomic::Decimal(_) => {}
+            _ => return None,
+        }
+        if self.total_order(&Atomic::Double(self.to_double())) == std::cmp::Ordering::Equal {
+            return None;
+        }
+        Some(match self {
+            Atomic::Integer(n) => Bucket::Exact(Decimal::from(*n)),
+            Atomic::Decimal(d) => Bucket::Exact(**d),
+            Atomic::Large(n) => match i128::try_from(&**n) {
+                Ok(n) => Bucket::Exact(Decimal::new(n, 0)),
+                Err(_) => Bucket::Integer(n.clone()),
+            },
+            _ => return None,
+        })
     }
 
     /// The value as a double, as `number()` converts it: NaN where it is not a number.

@@ -4,7 +4,7 @@ use super::{Eval, Fault, Frame, truth};
 use crate::ast::BinaryOp;
 use crate::number::{self, relation};
 use crate::plan::{From, Op};
-use crate::value::{DocId, Item, Type, Value};
+use crate::value::{Item, Type, Value};
 use std::borrow::Cow;
 use std::rc::Rc;
 
@@ -125,30 +125,26 @@ impl<'a> Eval<'a> {
 
     /// The string values of a path that leads to the same nodes throughout the evaluation, as in `//b[. = //a/b]`: computed
     /// once.
-    pub(crate) fn hoisted(
-        &self,
-        op: BinaryOp,
-        b: &'a Op,
-        at: Frame,
-    ) -> Result<Option<Rc<Strings<'a>>>, Fault> {
+    fn hoisted(&self, op: BinaryOp, b: &'a Op, at: Frame) -> Result<Option<Rc<Strings<'a>>>, Fault> {
         let Op::Path(path) = b else { return Ok(None) };
         if !path.invariant {
             return Ok(None);
         }
         // (From the current node it is the same everywhere.)
-        let root = match path.start {
-            From::Root => (std::ptr::from_ref(&**path).addr(), at.node.doc, self.root(at.node)?),
-            _ => (std::ptr::from_ref(&**path).addr(), DocId(0), xml::Document::ROOT),
+        let tree = match path.start {
+            From::Op(Op::Current(_) | Op::Extension(..)) => None,
+            _ => self.tree(at)?,
         };
+        let key = (op, std::ptr::from_ref(&**path).addr(), tree);
         let hoisted = self.hoisted.get_or_init(Box::default);
-        let kept = hoisted.borrow().iter().find(|(key, _)| *key == (op, root)).cloned();
+        let kept = hoisted.borrow().iter().find(|(other, _)| *other == key).cloned();
         if let Some((_, right)) = kept {
             return Ok(Some(right));
         }
         let right = Rc::new(self.strings(op, b, at)?);
         let mut hoisted = hoisted.borrow_mut();
         if hoisted.len() < MAX_HOISTED {
-            hoisted.push(((op, root), right.clone()));
+            hoisted.push((key, right.clone()));
         }
         Ok(Some(right))
     }
@@ -371,7 +367,7 @@ impl<'a> Strings<'a> {
     }
 
     /// Is there a string `t` here with `s op t`?
-    pub(crate) fn any(&self, op: BinaryOp, s: &str) -> bool {
+    fn any(&self, op: BinaryOp, s: &str) -> bool {
         match op {
             BinaryOp::Equal => match &self.index {
                 Some(index) => index.contains(s),

@@ -91,6 +91,9 @@ pub(crate) struct Frame {
     pub size: usize,
 }
 
+/// A tree: its document and its root.
+pub(crate) type Tree = (DocId, NodeId);
+
 /// How many names stay resolved during an evaluation; further ones are looked up each time.
 const CACHED_NAMES: usize = 16;
 
@@ -124,7 +127,7 @@ pub(crate) struct Eval<'a> {
     hoisted: OnceCell<Box<RefCell<Vec<Hoisted<'a>>>>>,
 }
 
-type Hoisted<'a> = ((BinaryOp, (usize, DocId, NodeId)), Rc<Strings<'a>>);
+type Hoisted<'a> = ((BinaryOp, usize, Option<Tree>), Rc<Strings<'a>>);
 
 impl<'a> Eval<'a> {
     pub fn new(program: &'a Program, cx: &'a Context<'a>) -> Eval<'a> {
@@ -179,6 +182,14 @@ impl<'a> Eval<'a> {
             return Ok(n.id);
         }
         Ok(self.doc(n.doc)?.root_of(n.id))
+    }
+
+    /// The tree of the context node. `None`: the context item is none.
+    pub(crate) fn tree(&self, at: Frame) -> Result<Option<Tree>, Fault> {
+        match at.node.as_atomic() {
+            Some(_) => Ok(None),
+            None => Ok(Some((at.node.doc, self.root(at.node)?))),
+        }
     }
 
     /// The number of name `index` in the document of a node; `None`: no node there has that name.

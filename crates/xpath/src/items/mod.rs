@@ -3,7 +3,7 @@
 
 mod tree;
 
-use crate::atomic::{Atomic, AtomicType, Bucket, Duration, NameValue};
+use crate::atomic::{Atomic, AtomicType, Bucket, Duration, NameValue, Precision};
 use crate::compile::Program;
 use crate::context::ExtensionName;
 use crate::eval::Fault;
@@ -173,13 +173,7 @@ fn hash_of(key: &Atomic) -> u64 {
         // A key with a timezone differs from one without, so the hash is that of the local value.
         Atomic::Moment(_) => Bucket::Text(key.to_text().into()),
         // Numbers are compared by their exact values.
-        Atomic::Integer(n) if n.unsigned_abs() <= 1 << 53 => Bucket::of_double(*n as f64),
-        Atomic::Integer(_) | Atomic::Large(_) | Atomic::Decimal(_)
-            if key.total_order(&Atomic::Double(key.to_double())) != Ordering::Equal =>
-        {
-            Bucket::Text(key.to_text().into())
-        }
-        other => other.bucket(false),
+        other => other.bucket(Precision::Exact),
     };
     SEED.get_or_init(std::hash::RandomState::new).hash_one(bucket)
 }

@@ -1,6 +1,7 @@
 //! Comparisons of XPath 2.0 (section 3.5): value comparisons, and general ones, which hold if they hold for any pair of items.
 
 use super::plan::Seq;
+use super::prepared::exact_double;
 use super::{operators, single};
 use crate::ast::BinaryOp;
 use crate::atomic::Atomic;
@@ -9,7 +10,6 @@ use crate::eval::{Eval, Fault, Frame, spend};
 use crate::plan::Op;
 use crate::value::Value;
 use std::collections::HashSet;
-use xml::NodeKind;
 
 impl<'a> Eval<'a> {
     pub(super) fn value_comparison(
@@ -43,22 +43,14 @@ impl<'a> Eval<'a> {
             let (left, right) = (self.value(a, at)?, self.value(b, at)?);
             return self.compatible_comparison(op, left, right, span);
         }
-        let is_context = |o: &Op| matches!(o, Op::Sequence(s) if matches!(s.kind, Seq::ContextItem));
-        let with_context = is_context(a) || is_context(b);
-        if !with_context && let Some(compared) = self.compare_singles(op, (a, b), at, true)? {
+        if let Some(compared) = self.compare_prepared(op, (a, b), at, span)? {
+            return Ok(compared);
+        }
+        if let Some(compared) = self.compare_singles(op, (a, b), at, true)? {
             return Ok(compared == Some(true));
         }
         if let Some(compared) = self.compare_range(op, a, b, at, span)? {
             return Ok(compared);
-        }
-        // `. = //a`: untyped values on both sides are compared as strings.
-        if with_context {
-            if let Some(compared) = self.compare_context(op, if is_context(a) { b } else { a }, at)? {
-                return Ok(compared);
-            }
-            if let Some(compared) = self.compare_singles(op, (a, b), at, true)? {
-                return Ok(compared == Some(true));
-            }
         }
         self.compare_sequences(op, a, b, at, span)
     }
@@ -92,21 +84,6 @@ impl<'a> Eval<'a> {
                     return Ok(Some(number.fract() == 0.0 && from as f64 <= number && number <= to as f64));
                 }
             }
-        }
-        Ok(None)
-    }
-
-    /// The value of the context node against a path that is [hoisted](Eval::hoisted). `None`: it is another comparison.
-    fn compare_context(&self, op: BinaryOp, path: &'a Op, at: Frame) -> Result<Option<bool>, Fault> {
-        let comparable = matches!(op, BinaryOp::Equal | BinaryOp::NotEqual)
-            && at.node.as_atomic().is_none()
-            && !at.node.is_namespace()
-            && matches!(
-                self.doc(at.node.doc)?.kind(at.node.id),
-                NodeKind::Element | NodeKind::Attribute | NodeKind::Text
-            );
-        if comparable && let Some(strings) = self.hoisted(op, path, at)? {
-            return Ok(Some(strings.any(op, &self.node_string(at.node)?)));
         }
         Ok(None)
     }
@@ -231,15 +208,6 @@ impl<'a> Eval<'a> {
             }
         }
         Ok(false)
-    }
-}
-
-/// A number that a comparison with a double compares as this double.
-fn exact_double(atom: &Atomic) -> Option<f64> {
-    match atom {
-        Atomic::Double(number) => Some(*number),
-        Atomic::Integer(number) if number.unsigned_abs() <= 1 << 53 => Some(*number as f64),
-        _ => None,
     }
 }
 

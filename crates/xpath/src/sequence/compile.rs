@@ -62,7 +62,7 @@ impl Compiler<'_> {
             ExprKind::SimpleMap(a, b) => {
                 let left = self.op(a)?;
                 let outer = self.uses;
-                let right = self.op(b)?;
+                let right = self.repeatedly(|c| c.op(b))?;
                 self.uses = crate::compile::Uses { document: outer.document | self.uses.document, ..outer };
                 op(Seq::Map(left, right), Type::Any, span)
             }
@@ -109,7 +109,13 @@ impl Compiler<'_> {
                     comparison if self.options.compatible => {
                         return Ok(op(Seq::General(*comparison, a, b), Type::Boolean, span));
                     }
-                    comparison => return Ok(comparison_op(*comparison, a, b, span)),
+                    comparison if compares_strings(*comparison, &a, &b) => {
+                        return Ok(Op::Compare(*comparison, Box::new((a, b))));
+                    }
+                    comparison => {
+                        let (a, b) = (self.once_compared(a, span), self.once_compared(b, span));
+                        return Ok(op(Seq::General(*comparison, a, b), Type::Boolean, span));
+                    }
                 };
                 self.calculation(by, a, b, span)?
             }
@@ -131,7 +137,7 @@ impl Compiler<'_> {
                         .with_code("XPTY0019"));
                 }
                 let outer = self.uses;
-                let right = self.op(b)?;
+                let right = self.repeatedly(|c| c.op(b))?;
                 self.uses = crate::compile::Uses { document: true, ..outer };
                 let ty = if right.ty() == Type::NodeSet { Type::NodeSet } else { Type::Any };
                 op(Seq::Slash(left, right), ty, span)
@@ -316,7 +322,7 @@ impl Compiler<'_> {
             }
             _ => {}
         }
-        let op = self.op(p)?;
+        let op = self.repeatedly(|c| c.op(p))?;
         let truth = match &op {
             Op::Sequence(s) => match &s.kind {
                 Seq::Value(..) | Seq::Nodes(..) => true,
@@ -460,16 +466,9 @@ fn constant(op: &Op) -> Option<Atomic> {
     }
 }
 
-/// A general comparison. Nodes with nodes or strings, equal or not: as in 1.0.
-fn comparison_op(by: BinaryOp, a: Op, b: Op, span: Span) -> Op {
-    let stringy = |op: &Op| matches!(op, Op::Text(_)) || matches!(op, Op::Path(_) | Op::Union(_));
+/// Whether a general comparison is that of XPath 1.0: nodes with nodes or strings, equal or not.
+fn compares_strings(by: BinaryOp, a: &Op, b: &Op) -> bool {
     let nodes = |op: &Op| matches!(op, Op::Path(_) | Op::Union(_));
-    if matches!(by, BinaryOp::Equal | BinaryOp::NotEqual)
-        && stringy(&a)
-        && stringy(&b)
-        && (nodes(&a) || nodes(&b))
-    {
-        return Op::Compare(by, Box::new((a, b)));
-    }
-    op(Seq::General(by, a, b), Type::Boolean, span)
+    let stringy = |op: &Op| matches!(op, Op::Text(_)) || nodes(op);
+    matches!(by, BinaryOp::Equal | BinaryOp::NotEqual) && stringy(a) && stringy(b) && (nodes(a) || nodes(b))
 }

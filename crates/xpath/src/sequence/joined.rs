@@ -1,4 +1,5 @@
-//! The comma operator. A long operand is shared, not copied: what adds an item to a sequence at each step is not quadratic.
+//! Sequences of several parts, as the comma operator makes them. A long part is shared, not copied: what adds an item to a sequence at
+//! each step is not quadratic.
 
 use super::bounded;
 use super::plan::Seq;
@@ -10,8 +11,8 @@ use crate::value::{Item, Value};
 
 /// What has been collected of a sequence.
 #[derive(Default)]
-struct Collected {
-    /// With a long operand at its end.
+pub(super) struct Collected {
+    /// With a long part at its end.
     long: Option<Shared<Item>>,
     /// What is behind.
     items: Vec<Item>,
@@ -30,6 +31,31 @@ impl Collected {
             Some(long) => Some(long.with(&items.into())),
         }
     }
+
+    /// Adds the items of a value.
+    pub(super) fn add(&mut self, value: Value) -> Result<(), Fault> {
+        match value {
+            Value::Sequence(items) if items.is_long() => {
+                self.long = Some(match self.whole() {
+                    None => items,
+                    Some(before) => before.with(&items),
+                });
+            }
+            value => {
+                spend(value.len() >> 3)?;
+                self.items.extend(value.items());
+            }
+        }
+        Ok(())
+    }
+
+    /// The sequence.
+    pub(super) fn value(mut self) -> Result<Value, Fault> {
+        let Some(long) = self.long.clone() else { return Ok(Value::from_items(self.items)) };
+        let whole = self.whole().unwrap_or(long.clone());
+        spend(whole.added_to(&long) >> 3)?;
+        Ok(Value::Sequence(whole))
+    }
 }
 
 impl<'a> Eval<'a> {
@@ -39,15 +65,7 @@ impl<'a> Eval<'a> {
         for op in ops {
             self.join(op, at, &mut collected, span)?;
         }
-        match &collected.long {
-            None => Ok(Value::from_items(collected.items)),
-            Some(long) => {
-                let long = long.clone();
-                let whole = collected.whole().unwrap_or(long.clone());
-                spend(whole.added_to(&long) >> 3)?;
-                Ok(Value::Sequence(whole))
-            }
-        }
+        collected.value()
     }
 
     fn join(&self, op: &'a Op, at: Frame, collected: &mut Collected, span: Span) -> Result<(), Fault> {
@@ -60,18 +78,7 @@ impl<'a> Eval<'a> {
             Op::Sequence(s) if matches!(s.kind, Seq::For { .. }) => {
                 self.push_items(op, at, &mut collected.items, span)?;
             }
-            _ => match self.value(op, at)? {
-                Value::Sequence(items) if items.is_long() => {
-                    collected.long = Some(match collected.whole() {
-                        None => items,
-                        Some(before) => before.with(&items),
-                    });
-                }
-                value => {
-                    spend(value.len() >> 3)?;
-                    collected.items.extend(value.items());
-                }
-            },
+            _ => collected.add(self.value(op, at)?)?,
         }
         spend(1)?;
         bounded(collected.len(), span)

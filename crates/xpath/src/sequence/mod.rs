@@ -13,13 +13,14 @@ mod joined;
 pub(crate) mod operators;
 pub(crate) mod plan;
 pub(crate) mod positions;
+mod prepared;
 pub(crate) mod single;
 pub(crate) mod types;
 
 use crate::ast::Operator;
 use crate::atomic::{Atomic, AtomicType, Moment};
 use crate::error::Span;
-use crate::eval::{Eval, Fault, Frame, made, spend};
+use crate::eval::{Eval, Fault, Frame, Tree, made, spend};
 use crate::items::Array;
 use crate::plan::{Op, Predicate};
 use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
@@ -45,6 +46,10 @@ pub(crate) struct State {
     locals: RefCell<Vec<Value>>,
     /// Context items that are not nodes, innermost last.
     atoms: RefCell<Vec<Atomic>>,
+    /// Values of operations that are evaluated once, and the tree that they are of.
+    once: RefCell<Vec<Option<(Tree, Value)>>>,
+    /// The same values, prepared to be compared with.
+    prepared: RefCell<Vec<Option<(Tree, Rc<prepared::Prepared>)>>>,
     turns: Cell<u64>,
     now: Rc<OnceCell<Moment>>,
     /// The nodes whose position `path()` counted last.
@@ -426,11 +431,30 @@ impl<'a> Eval<'a> {
         }
     }
 
+    /// The value of an operation that has the same one throughout the evaluation, for each tree.
+    fn once(&self, number: u32, op: &'a Op, at: Frame) -> Result<Value, Fault> {
+        let Some(tree) = self.tree(at)? else { return self.value(op, at) };
+        let number = number as usize;
+        if let Some(Some((of, value))) = self.state().once.borrow().get(number)
+            && *of == tree
+        {
+            return Ok(value.clone());
+        }
+        let value = self.value(op, at)?;
+        let mut kept = self.state().once.borrow_mut();
+        if kept.len() <= number {
+            kept.resize(number + 1, None);
+        }
+        kept[number] = Some((tree, value.clone()));
+        Ok(value)
+    }
+
     fn general_sequence(&self, s: &'a SeqOp, at: Frame) -> Result<Value, Fault> {
         let span = s.span;
         Ok(match &s.kind {
             Seq::Literal(value) => value.clone(),
             Seq::Comma(ops) => self.joined(ops, at, span)?,
+            Seq::Once(number, op) => self.once(*number, op, at)?,
             Seq::For { .. } => {
                 let mut out = Vec::new();
                 self.collect(s, at, &mut out)?;
@@ -512,12 +536,15 @@ impl<'a> Eval<'a> {
                         };
                         Value::from(negative?)
                     }
-                    atom => Value::from(operators::arithmetic(
-                        plan::Arithmetic::Multiply,
-                        &Atomic::Integer(1),
-                        &atom,
-                        span,
-                    )?),
+                    Atomic::Untyped(_) => {
+                        let one = Atomic::Double(1.0);
+                        Value::from(operators::arithmetic(plan::Arithmetic::Multiply, &one, &atom, span)?)
+                    }
+                    atom if atom.is_numeric() => Value::from(atom),
+                    atom => {
+                        let message = format!("unary + needs a number, this is {}", atom.describe());
+                        return Err(failed("XPTY0004", message, span));
+                    }
                 }
             }
             Seq::Without(except, a, b) => {

@@ -26,6 +26,8 @@ pub(crate) struct SeqOp {
 pub(crate) enum Seq {
     Literal(Value),
     Comma(Box<[Op]>),
+    /// An operation with the same value throughout an evaluation, for each tree: its number. It is evaluated once ([`Eval::once`](crate::eval::Eval::once)).
+    Once(u32, Op),
     Range(Op, Op),
     /// A variable of `for`, `some` or `every`: its slot.
     Local(u32),
@@ -163,6 +165,7 @@ impl SeqOp {
             | Seq::Filter(a, _)
             | Seq::Count(a)
             | Seq::ArrayOf(a)
+            | Seq::Once(_, a)
             | Seq::Exists(_, a) => vec![a],
         }
     }

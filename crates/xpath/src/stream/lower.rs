@@ -8,6 +8,7 @@ use crate::ast::{Axis, BinaryOp};
 use crate::compile::Program;
 use crate::error::{NotStreamable, Span};
 use crate::plan::{Core, From, Op, Path, Predicate, Step, Test};
+use crate::sequence::plan::Seq;
 use crate::value::Type;
 
 /// Why operations of XPath 2.0 do not stream.
@@ -159,7 +160,10 @@ impl Lower<'_> {
                 "the arguments of an extension function come from the document, or it reads it itself",
             )),
             Op::Current(span) => Err(not(*span, "current() needs the tree")),
-            Op::Sequence(s) => Err(not(s.span, LATER)),
+            Op::Sequence(s) => match &s.kind {
+                Seq::Once(_, op) => self.scalar(op, scope),
+                _ => Err(not(s.span, LATER)),
+            },
         }
     }
 

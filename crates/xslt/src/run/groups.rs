@@ -4,8 +4,7 @@ use super::out::Out;
 use super::{Engine, Focus, Frame, NO_RULE, Res};
 use crate::model::{Avt, Place, Sort};
 use crate::version2::{ForEachGroup, Grouping};
-use std::collections::HashMap;
-use xpath::atomic::{Atomic, Bucket};
+use xpath::atomic::{Alike, Atomic};
 use xpath::{Collation, Item, Node, Value};
 
 impl Engine<'_> {
@@ -24,46 +23,36 @@ impl Engine<'_> {
         let at =
             |at: usize, node: Node| Focus { node, position: at as u32 + 1, size, rule: NO_RULE, ..focus };
         let collation = self.collation(&op.collation, "XTDE1110", focus, frame, place)?;
-        let same = |a: &Atomic, b: &Atomic| same_key(&collation.atom(a), &collation.atom(b));
+        let same = |a: &Atomic, b: &Atomic| collation.atom(a).is_alike(&collation.atom(b));
         match &op.by {
-            Grouping::By(key) | Grouping::Adjacent(key) if op.composite => {
-                let by = matches!(op.by, Grouping::By(_));
-                let mut by_hash: HashMap<Vec<Bucket>, Vec<usize>> = HashMap::new();
-                let mut floats = false;
-                let hash = |atoms: &[Atomic], floats| -> Vec<Bucket> {
-                    atoms.iter().map(|atom| collation.atom(atom).bucket(floats)).collect()
-                };
+            Grouping::By(key) if op.composite => {
+                let mut numbers: Alike<usize> = Alike::default();
                 for (index, node) in population.iter().enumerate() {
                     self.tick(out)?;
                     let value = self.value(key, at(index, *node), frame, place)?;
                     let atoms: Vec<Atomic> = value.items().map(|item| self.key_atom(item)).collect();
-                    let is_its = |number: usize| {
-                        let group_keys = &groups[number].0;
-                        group_keys.len() == atoms.len()
-                            && group_keys.items().zip(&atoms).all(|(key, atom)| same(&self.atom(key), atom))
+                    let collated: Vec<Atomic> =
+                        atoms.iter().map(|atom| collation.atom(atom).into_owned()).collect();
+                    let number = *numbers.get_or_add(&collated, || {
+                        let key = Value::from_items(atoms.into_iter().map(Item::Atomic).collect());
+                        groups.push((key, Vec::new()));
+                        groups.len() - 1
+                    });
+                    groups[number].1.push(*node);
+                }
+            }
+            Grouping::Adjacent(key) if op.composite => {
+                for (index, node) in population.iter().enumerate() {
+                    self.tick(out)?;
+                    let value = self.value(key, at(index, *node), frame, place)?;
+                    let atoms: Vec<Atomic> = value.items().map(|item| self.key_atom(item)).collect();
+                    let is_its = |key: &Value| {
+                        key.len() == atoms.len()
+                            && key.items().zip(&atoms).all(|(key, atom)| same(&self.atom(key), atom))
                     };
-                    let number = if by {
-                        // (See [`Atomic::bucket`].)
-                        if !floats && atoms.iter().any(Atomic::is_float) {
-                            floats = true;
-                            by_hash.clear();
-                            for (number, (key, _)) in groups.iter().enumerate() {
-                                let key: Vec<Atomic> = key.items().map(|item| self.atom(item)).collect();
-                                by_hash.entry(hash(&key, floats)).or_default().push(number);
-                            }
-                        }
-                        let candidates = by_hash.entry(hash(&atoms, floats)).or_default();
-                        let found = candidates.iter().copied().find(|number| is_its(*number));
-                        if found.is_none() {
-                            candidates.push(groups.len());
-                        }
-                        found
-                    } else {
-                        groups.len().checked_sub(1).filter(|last| is_its(*last))
-                    };
-                    match number {
-                        Some(number) => groups[number].1.push(*node),
-                        None => {
+                    match groups.last_mut() {
+                        Some((key, members)) if is_its(key) => members.push(*node),
+                        _ => {
                             let key = Value::from_items(atoms.into_iter().map(Item::Atomic).collect());
                             groups.push((key, vec![*node]));
                         }
@@ -71,40 +60,22 @@ impl Engine<'_> {
                 }
             }
             Grouping::By(key) => {
-                let mut by_hash: HashMap<Bucket, Vec<usize>> = HashMap::new();
-                let mut floats = false;
+                let mut numbers: Alike<usize> = Alike::default();
+                // By group: the item of the population that was added to it last.
+                let mut latest: Vec<usize> = Vec::new();
                 for (index, node) in population.iter().enumerate() {
                     self.tick(out)?;
                     let value = self.value(key, at(index, *node), frame, place)?;
-                    let mut numbers: Vec<usize> = Vec::new();
                     for item in value.items() {
                         let atom = self.key_atom(item);
-                        if !floats && atom.is_float() {
-                            floats = true;
-                            by_hash.clear();
-                            for (number, (key, _)) in groups.iter().enumerate() {
-                                if let Some(key) = key.single_atomic() {
-                                    let hash = collation.atom(&key).bucket(floats);
-                                    by_hash.entry(hash).or_default().push(number);
-                                }
-                            }
-                        }
-                        let hash = collation.atom(&atom).bucket(floats);
-                        let candidates = by_hash.entry(hash).or_default();
-                        let is_its = |number: &&usize| {
-                            groups[**number].0.single_atomic().is_some_and(|key| same(&key, &atom))
-                        };
-                        let number = match candidates.iter().find(is_its) {
-                            Some(number) => *number,
-                            None => {
-                                groups.push((Value::from(atom), Vec::new()));
-                                candidates.push(groups.len() - 1);
-                                groups.len() - 1
-                            }
-                        };
+                        let collated = collation.atom(&atom);
+                        let number = *numbers.get_or_add(std::slice::from_ref(&*collated), || {
+                            groups.push((Value::from(atom.clone()), Vec::new()));
+                            groups.len() - 1
+                        });
                         // An item with the same key twice is in the group once.
-                        if !numbers.contains(&number) {
-                            numbers.push(number);
+                        latest.resize(groups.len(), usize::MAX);
+                        if std::mem::replace(&mut latest[number], index) != index {
                             groups[number].1.push(*node);
                         }
                     }
@@ -210,9 +181,4 @@ impl Engine<'_> {
         let uri = self.avt(uri, focus, frame, place)?;
         Collation::find(&uri).map_err(|message| self.fail(place, format!("{code}: {message}")))
     }
-}
-
-/// Whether two grouping keys are the same, where NaN equals itself.
-fn same_key(a: &Atomic, b: &Atomic) -> bool {
-    a.equals(b) || (a.is_numeric() && b.is_numeric() && a.to_double().is_nan() && b.to_double().is_nan())
 }

@@ -6,72 +6,30 @@ use crate::names::Name;
 use std::collections::HashMap;
 use std::sync::Arc;
 use xml::{Document, NodeKind};
-use xpath::atomic::{Atomic, Bucket};
+use xpath::atomic::{Alike, Atomic};
 use xpath::{Collation, Node, Value};
 
 /// Nodes by the value of a key.
 #[derive(Default)]
 pub(super) struct KeyIndex {
     texts: HashMap<Box<str>, Vec<Node>>,
-    /// By values that are not strings (XSLT 2.0).
-    values: HashMap<Bucket, Vec<(Atomic, Vec<Node>)>>,
-    /// By composite values (XSLT 3.0).
-    composite: HashMap<Vec<Bucket>, Vec<Keyed>>,
-    /// Some value is an `xs:float` (see [`Atomic::bucket`]).
-    floats: bool,
+    /// By values that are not strings (XSLT 2.0), and composite ones (XSLT 3.0).
+    values: Alike<Vec<Node>>,
 }
-
-/// Composite keys with their nodes.
-type Keyed = (Vec<Atomic>, Vec<Node>);
 
 impl KeyIndex {
     pub fn get(&self, text: &str) -> Option<&Vec<Node>> {
         self.texts.get(text)
     }
 
-    pub(super) fn of_value(&self, atom: &Atomic) -> Option<&Vec<Node>> {
-        let is_it = |(value, _): &&(Atomic, Vec<Node>)| same_value(value, atom);
-        let found = match atom.is_float() && !self.floats {
-            true => self.values.values().flatten().find(is_it),
-            false => self.values.get(&atom.bucket(self.floats))?.iter().find(is_it),
-        };
-        found.map(|(_, nodes)| nodes)
-    }
-
     pub(super) fn of_values(&self, atoms: &[Atomic]) -> Option<&Vec<Node>> {
-        let is_it = |(values, _): &&Keyed| same_values(values, atoms);
-        let found = match atoms.iter().any(Atomic::is_float) && !self.floats {
-            true => self.composite.values().flatten().find(is_it),
-            false => self.composite.get(&self.hash(atoms))?.iter().find(is_it),
-        };
-        found.map(|(_, nodes)| nodes)
+        self.values.get(atoms)
     }
 
-    fn hash(&self, atoms: &[Atomic]) -> Vec<Bucket> {
-        atoms.iter().map(|atom| atom.bucket(self.floats)).collect()
-    }
-
-    /// Hashes what is there anew when the first `xs:float` comes.
-    fn see_floats(&mut self, atoms: &[Atomic]) {
-        if self.floats || !atoms.iter().any(Atomic::is_float) {
-            return;
-        }
-        self.floats = true;
-        for entry in std::mem::take(&mut self.values).into_values().flatten() {
-            self.values.entry(entry.0.bucket(true)).or_default().push(entry);
-        }
-        for entry in std::mem::take(&mut self.composite).into_values().flatten() {
-            self.composite.entry(self.hash(&entry.0)).or_default().push(entry);
-        }
-    }
-
-    fn add_values(&mut self, atoms: Vec<Atomic>, node: Node) {
-        self.see_floats(&atoms);
-        let alike = self.composite.entry(self.hash(&atoms)).or_default();
-        match alike.iter_mut().find(|(values, _)| same_values(values, &atoms)) {
-            Some((_, list)) if list.last() == Some(&node) => {}
-            Some((_, list)) => list.push(node),
-            None => alike.push((atoms, vec![node])),
+    fn add_values(&mut self, atoms: &[Atomic], node: Node) {
+        let list = self.values.get_or_add(atoms, Vec::new);
+        if list.last() != Some(&node) {
+            list.push(node);
         }
     }
 
@@ -84,26 +42,6 @@ impl KeyIndex {
             list.push(node);
         }
     }
-
-    fn add_value(&mut self, atom: Atomic, node: Node) {
-        self.see_floats(std::slice::from_ref(&atom));
-        let alike = self.values.entry(atom.bucket(self.floats)).or_default();
-        match alike.iter_mut().find(|(value, _)| same_value(value, &atom)) {
-            Some((_, list)) if list.last() == Some(&node) => {}
-            Some((_, list)) => list.push(node),
-            None => alike.push((atom, vec![node])),
-        }
-    }
-}
-
-/// Equal, where NaN equals itself.
-fn same_value(a: &Atomic, b: &Atomic) -> bool {
-    let nan = |a: &Atomic| a.is_numeric() && a.to_double().is_nan();
-    a.equals(b) || nan(a) && nan(b)
-}
-
-fn same_values(a: &[Atomic], b: &[Atomic]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_value(a, b))
 }
 
 impl Engine<'_> {
@@ -138,7 +76,7 @@ impl Engine<'_> {
                 match self.binding(&key.value, focus, &mut frame, key.place)? {
                     value if key.composite => {
                         let atom = |item| key.collation.atom(&self.key_atom(item)).into_owned();
-                        index.add_values(value.items().map(atom).collect(), node);
+                        index.add_values(&value.items().map(atom).collect::<Vec<_>>(), node);
                     }
                     Value::NodeSet(values) => {
                         values.iter().for_each(|value| index.add(&text(&self.node_string(value)), node));
@@ -153,7 +91,7 @@ impl Engine<'_> {
                                 Atomic::Untyped(s) | Atomic::String(s) | Atomic::Uri(s) => {
                                     index.add(&text(&s), node)
                                 }
-                                other => index.add_value(other, node),
+                                other => index.add_values(&[other], node),
                             }
                         }
                     }

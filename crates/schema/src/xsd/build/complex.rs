@@ -196,7 +196,8 @@ impl Builder {
             return content_of(own_particle, mixed);
         }
         let Some(own_particle) = own_particle else {
-            if mixed != base_mixed && !base_empty {
+            // Nothing is added: the content is that of the base, mixed or not.
+            if mixed && !base_mixed && !base_empty {
                 self.problem(derive, "cos-ct-extends.1.4", "an extension is mixed where its base is");
             }
             return if base_empty { content_of(None, mixed) } else { content_of(base_particle, base_mixed) };

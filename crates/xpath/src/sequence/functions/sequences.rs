@@ -1,13 +1,14 @@
 //! Sequences (F&O section 15).
 
 use super::{Call, Entry, Looks, Outcome, row};
-use crate::atomic::{Atomic, Bucket};
+use crate::atomic::{Alike, Atomic};
 use crate::collation::Collation;
 use crate::eval::spend;
+use crate::sequence::joined::Collected;
 use crate::sequence::operators;
 use crate::value::{Item, Type, Value};
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -22,23 +23,17 @@ pub(super) const TABLE: &[Entry] = &[
     row("distinct-values", 1, 2, Type::Any, Looks::Nowhere, distinct_values),
     row("index-of", 2, 3, Type::Any, Looks::Nowhere, index_of),
     row("insert-before", 3, 3, Type::Any, Looks::Nowhere, |c| {
-        let mut items: Vec<Item> = c.arg(0).items().collect();
-        let at = (c.integer(1)?.max(1) as usize - 1).min(items.len());
-        items.splice(at..at, c.arg(2).items());
-        Ok(Value::from_items(items))
-    }),
+        let all = c.arg(0);
+        let at = usize::try_from(c.integer(1)?.max(1) - 1).unwrap_or(usize::MAX).min(all.len());
+        joined([part(all, 0..at)?, c.arg(2).clone(), part(all, at..all.len())?])
+    })
+    .in_constant_time(),
     row("remove", 2, 2, Type::Any, Looks::Nowhere, |c| {
-        let (at, all) = (c.integer(1)?, c.arg(0));
-        let at = usize::try_from(at).unwrap_or(0);
+        let (at, all) = (usize::try_from(c.integer(1)?).unwrap_or(0), c.arg(0));
         if at == 0 || at > all.len() {
             return Ok(all.clone());
         }
-        if at == 1 || at == all.len() {
-            return part(all, if at == 1 { 1..all.len() } else { 0..at - 1 });
-        }
-        spend(all.len())?;
-        let kept = all.items().enumerate().filter(|(i, _)| *i + 1 != at).map(|(_, item)| item);
-        Ok(Value::from_items(kept.collect()))
+        joined([part(all, 0..at - 1)?, part(all, at..all.len())?])
     })
     .in_constant_time(),
     row("reverse", 1, 1, Type::Any, Looks::Nowhere, |c| Ok(Value::from_items(c.arg(0).items().rev().collect()))),
@@ -65,6 +60,13 @@ pub(super) const TABLE: &[Entry] = &[
     }),
 ];
 
+/// These values as one sequence, which shares the long ones.
+fn joined<const N: usize>(parts: [Value; N]) -> Outcome {
+    let mut joined = Collected::default();
+    parts.into_iter().try_for_each(|part| joined.add(part))?;
+    joined.value()
+}
+
 /// Those items of a value that are at these indexes; only what is copied is work.
 pub(crate) fn part(value: &Value, indexes: Range<usize>) -> Outcome {
     let part = value.part(indexes);
@@ -75,26 +77,19 @@ pub(crate) fn part(value: &Value, indexes: Range<usize>) -> Outcome {
 /// Keeps one of equal values (NaN equals itself here).
 pub(crate) fn distinct(atoms: Vec<Atomic>, collation: Collation) -> Vec<Atomic> {
     let mut texts: HashSet<Arc<str>> = HashSet::new();
-    // By a hash key that equal values share.
-    let mut others: HashMap<Bucket, Vec<Atomic>> = HashMap::new();
-    let floats = atoms.iter().any(Atomic::is_float);
-    let nan = |a: &Atomic| a.is_numeric() && a.to_double().is_nan();
+    let mut others: Alike<()> = Alike::default();
     let mut kept = Vec::new();
     for atom in atoms {
-        let new = match atom.as_text() {
-            Some(text) => texts.insert(match collation.key(text) {
-                Cow::Borrowed(_) => text.clone(),
-                Cow::Owned(key) => key.into(),
-            }),
-            None => {
-                let alike = others.entry(atom.bucket(floats)).or_default();
-                let new = !alike.iter().any(|o| operators::equal(o, &atom) || (nan(o) && nan(&atom)));
-                if new {
-                    alike.push(atom.clone());
-                }
-                new
+        let mut new = false;
+        match atom.as_text() {
+            Some(text) => {
+                new = texts.insert(match collation.key(text) {
+                    Cow::Borrowed(_) => text.clone(),
+                    Cow::Owned(key) => key.into(),
+                });
             }
-        };
+            None => *others.get_or_add(std::slice::from_ref(&atom), || new = true),
+        }
         if new {
             kept.push(atom);
         }

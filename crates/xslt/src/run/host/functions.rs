@@ -180,7 +180,7 @@ impl Call<'_, '_, '_> {
         let typed = engine.plan.keys.get(&name).is_some_and(|keys| keys.iter().any(|key| key.typed));
         let get_item = |item: Item| match engine.atom(item) {
             Atomic::Untyped(s) | Atomic::String(s) | Atomic::Uri(s) => get(&s).to_vec(),
-            other if typed => index.of_value(&other).cloned().unwrap_or_default(),
+            other if typed => index.of_values(std::slice::from_ref(&other)).cloned().unwrap_or_default(),
             other => get(&other.to_text()).to_vec(),
         };
         let composite =
