@@ -90,6 +90,8 @@ pub(crate) struct Query {
     pub pool: Option<Arc<Pool>>,
     pub table: Option<Table>,
     pub text: Named,
+    /// It is written as the call of a procedure or function: `{call p(?)}`, `{? = call f(?)}`.
+    pub is_call: bool,
     /// The parameter of each question mark.
     pub marks: Vec<usize>,
     /// The statement, where it is the same for all requests.
@@ -256,9 +258,7 @@ impl Query {
             let parameter = &self.parameters[at];
             match (parameter.direction, dialect) {
                 (DataDirection::Out | DataDirection::InOut, Dialect::MySql) => Fill::Text(variable(at)),
-                (DataDirection::Out, Dialect::Postgres) if self.text.text.trim_start().starts_with('{') => {
-                    Fill::Drop
-                }
+                (DataDirection::Out, Dialect::Postgres) if self.is_call => Fill::Drop,
                 _ => match texts.get(&at) {
                     Some(text) => Fill::Text(text.clone()),
                     None => Fill::Marks(counts(at)),
@@ -273,14 +273,15 @@ impl Query {
         let parameter = &self.parameters[at];
         match (parameter.direction, self.dialect()) {
             (DataDirection::Out | DataDirection::InOut, Dialect::MySql) => false,
-            (DataDirection::Out, Dialect::Postgres) => !self.text.text.trim_start().starts_with('{'),
+            (DataDirection::Out, Dialect::Postgres) => !self.is_call,
             _ => parameter.kind != ParameterKind::Written,
         }
     }
 
     /// Whether it has OUT parameters, which MySQL returns in user variables.
     pub fn has_variables(&self) -> bool {
-        self.dialect() == Dialect::MySql && self.parameters.iter().any(|p| p.direction != DataDirection::In)
+        let is_variable = |&at: &usize| self.parameters[at].direction != DataDirection::In;
+        self.dialect() == Dialect::MySql && self.marks.iter().any(is_variable)
     }
 }
 

@@ -507,6 +507,7 @@ fn on_sqlite() {
     promises(&memory("promises"), "sqlite");
     flows(&memory("flows-of-types"), "sqlite");
     injections(&memory("injections"), "sqlite");
+    functions(&memory("functions"), None, "abs", "-42");
 }
 
 #[test]
@@ -516,6 +517,8 @@ fn on_postgresql() {
     promises(&source(&url), "postgresql");
     flows(&source(&url), "postgresql");
     injections(&source(&url), "postgresql");
+    let make = "create function double_it(a integer) returns integer language sql as 'select a * 2'";
+    functions(&source(&url), Some(make), "double_it", "21");
     outage(&server, &url, "select n a, repeat('x', 1000) b from generate_series(1, 1000000) n");
 }
 
@@ -543,7 +546,39 @@ fn on_mariadb() {
     let made = get(&tested, "make");
     assert_eq!(made.status, 202, "{made:?}");
     assert_eq!(get_json(&tested, "double?a=21&c=1").body, r#"{"R":{"b":42,"c":2}}"#);
+    let make = "create function twice(a integer) returns integer deterministic return a * 2";
+    functions(&source(&url), Some(make), "twice", "21");
     outage(&server, &url, "select seq a, repeat('x', 1000) b from seq_1_to_1000000");
+}
+
+/// A function is called by its name and by places, and its value comes back in the column of the OUT parameter.
+fn functions(source: &str, make: Option<&str>, function: &str, given: &str) {
+    let result = "<result element='R'><element name='got' column='Value Of' xsdType='integer'/></result>";
+    let out = "<param name='Value Of' sqlType='INTEGER' type='OUT' ordinal='1'/>";
+    let inside = [
+        query("make", make.unwrap_or("select 1"), ""),
+        query(
+            "named",
+            &format!("{{? = call {function}(:a)}}"),
+            &format!("{out}<param name='a' sqlType='INTEGER'/>{result}"),
+        ),
+        query(
+            "placed",
+            &format!(" {{ ?=CALL {function} ( ? ) }} ; "),
+            &format!("{out}<param name='a' sqlType='INTEGER' ordinal='2'/>{result}"),
+        ),
+        operation("make", &[]),
+        operation("named", &["a"]),
+        operation("placed", &["a"]),
+    ]
+    .concat();
+    let tested = tested("", source, &inside, "");
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+    assert_eq!(get(&tested, "make").status, 202);
+    for operation in ["named", "placed"] {
+        let answer = get_json(&tested, &format!("{operation}?a={given}"));
+        assert_eq!(answer.body, r#"{"R":{"got":42}}"#, "{operation} with {source}");
+    }
 }
 
 /// What a client has received of an answer, and whether it came to its end.

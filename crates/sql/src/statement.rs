@@ -117,6 +117,37 @@ impl Named {
         self.text.push_str(more);
     }
 
+    /// Makes `{? = call f(…)}` a query of the function whose value is in this column. Its first question mark is no parameter any more.
+    /// `false`: it is another text, and stays as it is.
+    pub fn select_function(&mut self, column: &str, dialect: Dialect) -> bool {
+        let inside = |text: &str| -> Option<(usize, usize)> {
+            let end = text.trim_end().trim_end_matches(';').trim_end().strip_suffix('}')?.len();
+            let first = self.marks.first().copied()?;
+            let is_first = text.get(..first)?.trim() == "{";
+            let rest = text.get(first + 1..end)?.trim_start().strip_prefix('=')?.trim_start();
+            let word = rest.get(..4)?;
+            let name = rest.get(4..)?.trim_start();
+            let is_call = is_first && word.eq_ignore_ascii_case("call") && !name.trim().is_empty();
+            is_call.then_some((end - name.len(), end))
+        };
+        let Some((from, end)) = inside(&self.text) else { return false };
+        let select = match dialect {
+            // The value of a function is the column of its alias; where it has OUT parameters, they are columns of their own.
+            Dialect::Postgres => "SELECT * FROM ",
+            _ => "SELECT ",
+        };
+        let column = match dialect {
+            Dialect::MySql => format!("`{}`", column.replace('`', "``")),
+            Dialect::SqlServer => format!("[{}]", column.replace(']', "]]")),
+            Dialect::Postgres | Dialect::Sqlite => format!("\"{}\"", column.replace('"', "\"\"")),
+        };
+        self.text = format!("{select}{} AS {column}", self.text[from..end].trim_end());
+        self.names.remove(0);
+        self.marks.remove(0);
+        self.marks.iter_mut().for_each(|mark| *mark = *mark - from + select.len());
+        true
+    }
+
     /// The text with each question mark, by its number from 0, replaced.
     pub fn filled(&self, fill: impl Fn(usize) -> Fill) -> String {
         let (mut out, mut from, mut drops_comma) = (String::with_capacity(self.text.len()), 0, false);
@@ -360,6 +391,29 @@ mod tests {
             });
         assert_eq!(named.text, "select a::int, ':b' from t where c=? and d=:d or c=? and e=?");
         assert_eq!(named.names, [Some("c".to_owned()), Some("c".to_owned()), None]);
+    }
+
+    #[test]
+    fn functions_are_selected() {
+        let selected = |text: &str, dialect| {
+            let mut named = Named::new(text, dialect, |_| true);
+            named.select_function("a\"b", dialect).then(|| named.filled(|_| Fill::Marks(2)))
+        };
+        for (text, dialect, wanted) in [
+            ("{? = call f(?, :a)}", Postgres, Some("SELECT * FROM f(?,?, ?,?) AS \"a\"\"b\"")),
+            (" {:r=CALL  s.f()} ;", Sqlite, Some("SELECT s.f() AS \"a\"\"b\"")),
+            ("{ ? = call f(?) }", MySql, Some("SELECT f(?,?) AS `a\"b`")),
+            ("{? = call f(?)}", SqlServer, Some("SELECT f(?,?) AS [a\"b]")),
+            ("{call f(?)}", MySql, None),
+            ("{? = call }", MySql, None),
+            ("{? = call", MySql, None),
+            ("{? = é}", MySql, None),
+            ("{? = callé}", MySql, Some("SELECT é AS `a\"b`")),
+            ("{}", MySql, None),
+            ("select ?", MySql, None),
+        ] {
+            assert_eq!(selected(text, dialect).as_deref(), wanted, "{text}");
+        }
     }
 
     #[test]

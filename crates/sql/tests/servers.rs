@@ -463,6 +463,53 @@ fn postgresql_keeps_the_promises() {
             "-5",
         ];
         assert_eq!(row, wanted);
+        // What consists of other values comes as the server itself writes it.
+        all(&mut lease, "create type pair as (x int, \"a b\" text)", &[]).await.unwrap();
+        // Extensions, where they are installed.
+        let mut more = Vec::new();
+        for (extension, value) in
+            [("ltree", "'a.b'::ltree"), ("hstore", "'a=>1,\"b c\"=>\"x\\\"y\",d=>NULL'::hstore")]
+        {
+            let made = all(&mut lease, &format!("create extension {extension}"), &[]).await;
+            more.extend(made.is_ok().then_some(value));
+        }
+        for value in [
+            "'{{1,2},{3,4}}'::int[]",
+            "'{{{a,\"b c\"},{NULL,\"null\"}}}'::text[]",
+            "array['2026-01-01'::date]",
+            "'[1,5)'::int4range",
+            "'(,1.50]'::numrange",
+            "'empty'::int8range",
+            "'[2026-01-01,2026-02-01 10:00:00.5)'::tsrange",
+            "'[2026-01-01,)'::tstzrange",
+            "daterange(null, null)",
+            "row(1, 'a \"b\"', null, ''::text, true, 1.5::float8, '\\x01ff'::bytea, '(,)'::text, '10:15:30.5'::time, '2026-01-01'::timestamp, row(2, 'x'::text))",
+            "row(7, 'a,b')::pair",
+            "row(null, null)::pair",
+            "array[row(1, 'x')::pair, row(2, 'a b')::pair]",
+            "point(1, -2.5)",
+            "box(point(0, 0), point(1e20, 1))",
+            "'<(1,2),3>'::circle",
+            "'((1,2),(3,4))'::path",
+            "'[(1,2),(3,4)]'::path",
+            "'((1,2),(3,4),(5,6))'::polygon",
+            "'[(1,2),(3,4)]'::lseg",
+            "'{1,2,3}'::line",
+            "'16/B374D848'::pg_lsn",
+            "'$.a[*]'::jsonpath",
+            "'08:00:2b:01:02:03:04:05'::macaddr8",
+        ]
+        .into_iter()
+        .chain(more)
+        {
+            let row = all(&mut lease, &format!("select {value}, ({value})::text"), &[]).await;
+            let row = row.unwrap_or_else(|error| panic!("{value}: {}", error.detail())).remove(0);
+            assert_eq!(row[0], row[1], "{value}");
+        }
+        let unknown = all(&mut lease, "select '{[1,3)}'::int4multirange", &[]).await.unwrap_err();
+        assert!(unknown.message.contains("cast it to text"), "{unknown:?}");
+        drop(lease);
+        let mut lease = pools.get("pg", server.source("", Options::default())).get().await.unwrap();
         let error = all(&mut lease, "select ?::varchar", &[text("a\0b")]).await.unwrap_err();
         assert_eq!(error.reason, Reason::Value, "a NUL is refused before anything is sent");
     });

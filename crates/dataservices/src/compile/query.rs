@@ -180,6 +180,14 @@ pub(super) fn compile_query<'a>(
             );
         }
     }
+    let is_call = text.text.trim_start().starts_with('{');
+    // The first OUT parameter is the value of the function.
+    if let Some(of_function) = marks.first().map(|&at| &query.parameters[at])
+        && of_function.direction == DataDirection::Out
+        && text.select_function(&of_function.name.value, dialect)
+    {
+        marks.remove(0);
+    }
     let rows = match (query.row_count, query.generated_keys) {
         (true, _) => Rows::Count,
         (_, true) => Rows::Keys,
@@ -216,6 +224,7 @@ pub(super) fn compile_query<'a>(
         id: query.id.value.clone(),
         fixed: is_same.then(|| Statement::new(&text.text, dialect).within(longest)),
         text,
+        is_call,
         marks,
         parameters,
         rows,
@@ -311,6 +320,7 @@ fn of_table(table: Table, query: &DataQuery, compiler: &mut Compiler<'_>) -> Opt
         pool: None,
         table: Some(table),
         text: Named::new("", Dialect::Sqlite, |_| false),
+        is_call: false,
         marks: Vec::new(),
         fixed: None,
         parameters: Vec::new(),

@@ -2,6 +2,7 @@
 
 mod mssql;
 mod mysql;
+mod nested;
 mod numeric;
 mod postgres;
 mod sqlite;
@@ -325,6 +326,11 @@ fn failed(error: sqlx::Error) -> Error {
         }
         Sqlx::Tls(error) => Error::new(Reason::Unavailable, format!("TLS with the database failed: {error}")),
         Sqlx::Encode(error) => Error::new(Reason::Value, error.to_string()),
+        // The library knows no kinds of types that came after it, such as multiranges.
+        Sqlx::ColumnDecode { index, source } if index == "\"typtype\"" || index == "typtype" => {
+            let message = format!("a column has a type that is not known here; cast it to text ({source})");
+            Error::new(Reason::Interrupted, message)
+        }
         Sqlx::Configuration(error) => Error::new(Reason::Unavailable, error.to_string()),
         other => Error::new(Reason::Interrupted, other.to_string()),
     }

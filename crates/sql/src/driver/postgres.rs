@@ -1,6 +1,6 @@
 //! PostgreSQL.
 
-use super::{Handing, Outcome, Rows, failed, numeric, system_roots, unavailable};
+use super::{Handing, Outcome, Rows, failed, nested, numeric, system_roots, unavailable};
 use crate::error::{Error, Reason};
 use crate::parameter::{Kind, Parameter};
 use crate::source::Source;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 const TEXTS: usize = 1000;
 
 /// The epoch of dates and times.
-const EPOCH: Date = Date::constant(2000, 1, 1);
+pub(super) const EPOCH: Date = Date::constant(2000, 1, 1);
 
 pub(crate) struct Session {
     connection: PgConnection,
@@ -323,20 +323,30 @@ fn clock(time: Time) -> Value {
 }
 
 /// The value of bytes in the binary format of their type.
-fn read(pg_type: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
+pub(super) fn read(pg_type: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
+    let oid = pg_type.oid().map_or(0, |oid| oid.0);
     match pg_type.kind() {
-        PgTypeKind::Domain(base) => return read(base, bytes),
-        PgTypeKind::Enum(_) => return text(bytes),
-        PgTypeKind::Array(element_type) => return array(element_type, bytes),
-        _ => {}
+        PgTypeKind::Domain(base) => read(base, bytes),
+        PgTypeKind::Enum(_) => text(bytes),
+        PgTypeKind::Array(element_type) => nested::array(element_type, bytes),
+        PgTypeKind::Range(element_type) => nested::range(element_type, bytes),
+        PgTypeKind::Composite(fields) => nested::row(fields, bytes),
+        // The fields say their types.
+        _ if oid == nested::RECORD => nested::row(&[], bytes),
+        _ => simple(oid, pg_type.name(), bytes),
     }
-    Some(match pg_type.oid().map_or(0, |oid| oid.0) {
+}
+
+/// The value of a type that consists of no others, by its number or its name.
+pub(super) fn simple(oid: u32, name: &str, bytes: &[u8]) -> Option<Value> {
+    Some(match oid {
         16 => Value::Boolean(*bytes.first()? != 0),
         17 => Value::Bytes(bytes.to_vec()),
         20 => Value::Integer(i64::from_be_bytes(bytes.try_into().ok()?)),
         21 => Value::Integer(i16::from_be_bytes(bytes.try_into().ok()?).into()),
         23 => Value::Integer(i32::from_be_bytes(bytes.try_into().ok()?).into()),
-        26 => Value::Integer(u32::from_be_bytes(bytes.try_into().ok()?).into()),
+        // oid, xid, cid
+        26 | 28 | 29 => Value::Integer(u32::from_be_bytes(bytes.try_into().ok()?).into()),
         700 => Value::Real(f32::from_be_bytes(bytes.try_into().ok()?)),
         701 => Value::Double(f64::from_be_bytes(bytes.try_into().ok()?)),
         790 => {
@@ -376,7 +386,7 @@ fn read(pg_type: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
                     .to_datetime(Time::midnight())
                     .checked_add(SignedDuration::from_micros(micros))
                     .ok()?;
-                let is_instant = pg_type.oid().is_some_and(|oid| oid.0 == 1184);
+                let is_instant = oid == 1184;
                 let zoned = |at: DateTime| {
                     Some(at.to_zoned(TimeZone::UTC).ok()?.with_time_zone(TimeZone::system()).datetime())
                 };
@@ -404,60 +414,33 @@ fn read(pg_type: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
                 at(20, 32)?
             ))
         }
-        // jsonb begins with a version byte.
-        3802 => return text(bytes.get(1..)?),
+        600..=604 | 628 | 718 => return nested::shape(oid, bytes),
+        // xid8, pg_lsn
+        5069 => Value::Unsigned(u64::from_be_bytes(bytes.try_into().ok()?)),
+        3220 => {
+            let at = u64::from_be_bytes(bytes.try_into().ok()?);
+            Value::Text(format!("{:X}/{:X}", at >> 32, at & 0xFFFF_FFFF))
+        }
+        // jsonb and jsonpath begin with a version byte.
+        3802 | 4072 => return text(bytes.get(1..)?),
         869 | 650 => network(bytes)?,
-        829 => Value::Text(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")),
+        829 | 774 => {
+            Value::Text(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":"))
+        }
         // void
         2278 => Value::Text(String::new()),
         // text, varchar, bpchar, name, "char", json, xml, citext and all other types that are texts.
         18 | 19 | 25 | 114 | 142 | 1042 | 1043 => return text(bytes),
-        _ if matches!(pg_type.name(), "citext" | "CITEXT" | "ltree" | "unknown") => return text(bytes),
+        _ if matches!(name, "citext" | "CITEXT" | "unknown") => return text(bytes),
+        // A version byte, too.
+        _ if matches!(name, "ltree" | "lquery") => return text(bytes.get(1..)?),
+        _ if name.eq_ignore_ascii_case("hstore") => return nested::pairs(bytes),
         _ => return None,
     })
 }
 
 fn text(bytes: &[u8]) -> Option<Value> {
     Some(Value::Text(std::str::from_utf8(bytes).ok()?.to_owned()))
-}
-
-/// `{1,2,"a b"}`, as `PgArray.toString` writes it. Arrays of one dimension.
-fn array(element_type: &PgTypeInfo, bytes: &[u8]) -> Option<Value> {
-    let number = |at: usize| Some(i32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    let mut out = String::from("{");
-    match number(0)? {
-        0 => {}
-        1 => {
-            let (count, mut at) = (number(12)?, 20);
-            for index in 0..count {
-                if index > 0 {
-                    out.push(',');
-                }
-                let length = number(at)?;
-                at += 4;
-                let Ok(length) = usize::try_from(length) else {
-                    out += "NULL";
-                    continue;
-                };
-                let element = read(element_type, bytes.get(at..at + length)?)?;
-                let is_text = matches!(element, Value::Text(_) | Value::Timestamp(_));
-                let element = element.to_string();
-                at += length;
-                let plain = !is_text
-                    || (!element.is_empty()
-                        && !element.eq_ignore_ascii_case("null")
-                        && !element.contains(['"', '\\', '{', '}', ',', ' ', '\t', '\n']));
-                if plain {
-                    out += &element;
-                } else {
-                    out += &format!("\"{}\"", element.replace('\\', "\\\\").replace('"', "\\\""));
-                }
-            }
-        }
-        _ => return None,
-    }
-    out.push('}');
-    Some(Value::Text(out))
 }
 
 /// `1 year 2 mons 3 days 04:05:06.5`, as the server writes it.
