@@ -295,7 +295,9 @@ mod tests {
         let mut list = vec!["Zebra", "äpfel", "Apfel", "apfel", "2", "_", "zebra"];
         list.sort_by(|a, b| all.key(a).cmp(&all.key(b)));
         assert_eq!(list, ["_", "2", "apfel", "Apfel", "äpfel", "zebra", "Zebra"]);
-        let mut list = vec!["æ", "ae", "af", "ad", "Æ", "az", "b", "ß", "ss", "st", "œ", "oe", "of", "ø", "p", "łas", "lat"];
+        let mut list = vec![
+            "æ", "ae", "af", "ad", "Æ", "az", "b", "ß", "ss", "st", "œ", "oe", "of", "ø", "p", "łas", "lat",
+        ];
         list.sort_by(|a, b| all.key(a).cmp(&all.key(b)));
         assert_eq!(
             list,

@@ -39,6 +39,9 @@ pub const MAX_ITEMS: usize = 1 << 22;
 /// Most iterations of all `for`, `some` and `every` of one evaluation.
 pub const MAX_TURNS: u64 = 1 << 28;
 
+/// What is made once for each tree, by the number of its operation.
+type Kept<T> = RefCell<Vec<Option<(Tree, T)>>>;
+
 /// The state of an evaluation that only 2.0 needs.
 #[derive(Default)]
 pub(crate) struct State {
@@ -47,9 +50,9 @@ pub(crate) struct State {
     /// Context items that are not nodes, innermost last.
     atoms: RefCell<Vec<Atomic>>,
     /// Values of operations that are evaluated once, and the tree that they are of.
-    once: RefCell<Vec<Option<(Tree, Value)>>>,
+    once: Kept<Value>,
     /// The same values, prepared to be compared with.
-    prepared: RefCell<Vec<Option<(Tree, Rc<prepared::Prepared>)>>>,
+    prepared: Kept<Rc<prepared::Prepared>>,
     turns: Cell<u64>,
     now: Rc<OnceCell<Moment>>,
     /// The nodes whose position `path()` counted last.
