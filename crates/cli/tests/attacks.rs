@@ -811,7 +811,7 @@ fn what_computes_for_ever_is_broken_off() {
     let address = bus.http().to_owned();
     let evil = format!("{{\"v\": \"{}!\"}}", "a".repeat(3000));
     let wide = format!("<a>{}</a>", "<b/>".repeat(3000));
-    let path = "count(//b[count(//b[count(//b[count(//b)>0])>0])>0])";
+    let path = "count(//b[count(../b[count(../b[count(../b)>0])>0])>0])";
     let askers: Vec<_> = [
         ("Regex", "application/json", evil.clone(), String::new()),
         ("XPath", "application/xml", wide, format!("X-Path: {path}\r\n")),

@@ -14,17 +14,17 @@ const ARTIFACTS: &str = r#"
 <proxy name="Short"><target><inSequence><script language="js">for (var i = 0; i &lt; 10; i++) {}</script><respond/></inSequence></target></proxy>
 <proxy name="Script"><target><inSequence><script language="js">while (true) {}</script><respond/></inSequence></target></proxy>
 <proxy name="XPath"><target><inSequence>
-  <filter xpath="count(//a[count(//a[count(//a[count(//a[. = 'x']) > 1]) > 1]) > 1]) > 1"><then/></filter><respond/>
+  <filter xpath="count(//a[count(../a[count(../a[count(../a[. = 'x']) > 1]) > 1]) > 1]) > 1"><then/></filter><respond/>
 </inSequence></target></proxy>
 <proxy name="Property"><target><inSequence>
-  <property name="p" expression="count(//a[count(//a[count(//a[count(//a[. = 'x']) > 1]) > 1]) > 1])"/><respond/>
+  <property name="p" expression="count(//a[count(../a[count(../a[count(../a[. = 'x']) > 1]) > 1]) > 1])"/><respond/>
 </inSequence></target></proxy>
 <proxy name="Xslt"><target><inSequence><xslt key="loops"/><respond/></inSequence></target></proxy>
 <proxy name="Callout"><target><inSequence>
-  <callout serviceURL="http://127.0.0.1:1/"><source xpath="//a[count(//a[count(//a[count(//a[. = 'x']) > 1]) > 1]) > 1]"/></callout><respond/>
+  <callout serviceURL="http://127.0.0.1:1/"><source xpath="//a[count(../a[count(../a[count(../a[. = 'x']) > 1]) > 1]) > 1]"/></callout><respond/>
 </inSequence></target></proxy>
 <proxy name="Store"><target><inSequence>
-  <store messageStore="{count(//a[count(//a[count(//a[count(//a[. = 'x']) > 1]) > 1]) > 1])}"/><respond/>
+  <store messageStore="{count(//a[count(../a[count(../a[count(../a[. = 'x']) > 1]) > 1]) > 1])}"/><respond/>
 </inSequence></target></proxy>
 <proxy name="Validate"><target><inSequence><validate><schema key="pairs"/><on-fail><drop/></on-fail></validate><respond/></inSequence></target></proxy>
 <localEntry key="pairs"><xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">

@@ -397,7 +397,7 @@ fn no_part_is_missing_where_compute_threads_are_few() {
 #[test]
 fn what_was_accepted_is_not_shed_where_compute_threads_are_few() {
     let artifacts = "<messageStore name='accepted'/><proxy name='Store'><target><inSequence><store messageStore='accepted'/></inSequence></target></proxy>\
-        <sequence name='counts'><property name='n' expression='count(//b[count(//b[. = //b]) = 400])'/><log level='custom'><property name='counted' expression='$ctx:n'/></log></sequence>\
+        <sequence name='counts'><property name='n' expression='count(//b[count(../b[. = //b]) = 400])'/><log level='custom'><property name='counted' expression='$ctx:n'/></log></sequence>\
         <messageProcessor name='p' class='org.apache.synapse.message.processor.impl.sampler.SamplingProcessor' messageStore='accepted'>\
         <parameter name='interval'>1000</parameter><parameter name='concurrency'>40</parameter><parameter name='sequence'>counts</parameter></messageProcessor>";
     let bus = Process::run(

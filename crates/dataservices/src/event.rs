@@ -13,9 +13,15 @@ use flow::endpoint::Destination;
 use flow::reference::EndpointRef;
 use flow::{Branch, BranchTarget, Compiler, Context, Fault, Flow, Mediator, Need, Split};
 use message::{Envelope, SoapVersion, Value};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use xml::{Document, NodeKind, ParseOptions};
 use xpath::{CompileOptions, Expression, NamespaceResolver, Node};
+
+/// Most events of one trigger that are on their way. Each holds a message for as long as a subscriber does not answer, and those of clients
+/// need room too.
+const MOST: usize = 256;
 
 /// An event trigger.
 pub(crate) struct Trigger {
@@ -24,9 +30,35 @@ pub(crate) struct Trigger {
     /// Empty: none.
     topic: String,
     subscribers: Vec<Arc<EndpointRef>>,
+    room: Arc<Semaphore>,
+    /// Events that were dropped since there was room for the last one.
+    dropped: AtomicU64,
 }
 
 impl Trigger {
+    /// A place for an event; `None`: there is none, as a line in the log says.
+    fn place(&self, context: &Context) -> Option<OwnedSemaphorePermit> {
+        let message_id = context.message_id();
+        match Arc::clone(&self.room).try_acquire_owned() {
+            Ok(place) => {
+                let dropped = self.dropped.swap(0, Relaxed);
+                if dropped > 0 {
+                    tracing::warn!(target: "busbar::dataservice", trigger = self.id, "{dropped} events were dropped");
+                }
+                Some(place)
+            }
+            Err(_) => {
+                if self.dropped.fetch_add(1, Relaxed) == 0 {
+                    let why = format!(
+                        "{MOST} events are on their way to subscribers that do not answer: further ones are dropped"
+                    );
+                    tracing::warn!(target: "busbar::dataservice", %message_id, trigger = self.id, "{why}");
+                }
+                None
+            }
+        }
+    }
+
     /// Compiles a trigger; `None` after a recorded error.
     pub fn compile(trigger: &DataTrigger, compiler: &mut Compiler<'_>) -> Option<Trigger> {
         struct Declared<'a>(&'a Scope);
@@ -53,7 +85,14 @@ impl Trigger {
         for subscription in &trigger.subscriptions {
             subscribers.push(compiler.endpoint_of(subscription)?);
         }
-        Some(Trigger { id: trigger.id.value.clone(), expression, topic: trigger.topic.clone(), subscribers })
+        Some(Trigger {
+            id: trigger.id.value.clone(),
+            expression,
+            topic: trigger.topic.clone(),
+            subscribers,
+            room: Arc::new(Semaphore::new(MOST)),
+            dropped: AtomicU64::new(0),
+        })
     }
 }
 
@@ -134,11 +173,14 @@ pub(crate) async fn publish(
     let mut branches: Vec<Branch> = Vec::new();
     for (cause, _) in causes.iter().zip(true_of).filter(|(_, is_true)| *is_true) {
         let trigger = &service.triggers[cause.trigger];
+        let Some(place) = trigger.place(context) else { continue };
         let text = event(service, cause, context);
         let envelope =
             Envelope::wrap(text.clone().into_bytes().into(), SoapVersion::V11, &ParseOptions::trusted());
         let envelope = envelope.map_err(|why| Fault::new(format!("an event is not XML: {why}")))?;
         let mut message = context.inquiry();
+        // The copies have it too.
+        message.hold(Arc::new(place));
         message.payload.set_envelope(envelope);
         message.set_axis2("HTTP_METHOD", Value::from("POST"));
         message.properties.set("OUT_ONLY", Value::Boolean(true));

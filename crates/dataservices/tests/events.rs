@@ -213,6 +213,33 @@ fn a_subscriber_that_is_not_there_costs_nothing() {
     assert_eq!(events.recv_timeout(SOON).unwrap().0, "POST /there");
 }
 
+/// Events to a subscriber that never answers do not fill the bus: 256 of a trigger wait, further ones are dropped.
+#[test]
+fn a_subscriber_that_hangs_takes_no_room_from_clients() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/", listener.local_addr().unwrap());
+    let hanging = std::thread::spawn(move || listener.incoming().take(256).collect::<Vec<_>>());
+    let inside =
+        [
+            query("one", "select 1 a", "<result element='R'><element name='a' column='a'/></result>")
+                .replacen(" useConfig", " input-event-trigger='t' useConfig", 1),
+            operation("one", &[]),
+            trigger("t", "true()", "", &[address]),
+        ];
+    let tested = tested("enableBatchRequests='true'", &memory("hanging"), &inside.concat(), "");
+    assert!(tested.found.is_empty(), "{:?}", tested.found);
+    let (lines, ()) = flow::testing::logged("busbar::dataservice", || {
+        for _ in 0..266 {
+            assert_eq!(get(&tested, "one").status, 200);
+        }
+    });
+    assert!(tested.bus.services().scopes.open() <= 257, "{}", tested.bus.services().scopes.open());
+    let dropped = lines.iter().filter(|line| line.contains("further ones are dropped")).count();
+    assert_eq!(dropped, 1, "{lines:?}");
+    drop(tested);
+    drop(hanging);
+}
+
 #[test]
 fn what_is_wrong_with_a_trigger_is_found_when_it_loads() {
     let with = |attributes: &str, more: &str| {

@@ -121,6 +121,7 @@ pub const LOADING: &[Loading] = &[
     rule("unknown-store", "a key names no message store"),
     rule("unknown-template", "a key names no template"),
     rule("unknown-transport", "there is no such transport"),
+    rule("unknown-trigger", "a data service has no event trigger of this name"),
     rule("unmapped-parameter", "a parameter of a query gets no value, or a value goes to a parameter that does not exist"),
     rule("unmatched-template", "hardly any request matches a URI template"),
     rule("unreadable-directory", "a directory cannot be listed"),

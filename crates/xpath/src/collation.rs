@@ -181,6 +181,11 @@ impl Words {
                     true if self.strength >= 2 => out.push(c),
                     true => {}
                     false if self.counts(c) => {
+                        // The second letter of a ligature is one of its own.
+                        if counts {
+                            out.push('\u{10FFFF}');
+                            places.push((out.len(), at..at + end));
+                        }
                         counts = true;
                         out.push('\u{10FFFE}');
                         out.extend(c.to_lowercase());

@@ -430,7 +430,7 @@ pub(super) fn simple(oid: u32, name: &str, bytes: &[u8]) -> Option<Value> {
         // void
         2278 => Value::Text(String::new()),
         // text, varchar, bpchar, name, "char", json, xml, citext and all other types that are texts.
-        18 | 19 | 25 | 114 | 142 | 1042 | 1043 => return text(bytes),
+        18 | 19 | 25 | 114 | 142 | 705 | 1042 | 1043 => return text(bytes),
         _ if matches!(name, "citext" | "CITEXT" | "unknown") => return text(bytes),
         // A version byte, too.
         _ if matches!(name, "ltree" | "lquery") => return text(bytes.get(1..)?),
