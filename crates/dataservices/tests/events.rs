@@ -288,15 +288,20 @@ fn a_result_is_transformed() {
     let inside = [
         query("two", "select 1 a union select 2", result),
         query("none", "select 1 a where 1 = 2", &result.replace("'sheet'", "'empty'")),
+        query("nested", "select 1 a", &result.replace("'sheet'", "'nested'")),
         operation("two", &[]),
         operation("none", &[]),
+        operation("nested", &[]),
     ]
     .concat();
     let entries = format!(
-        "<localEntry key='sheet'>{SHEET}</localEntry><localEntry key='empty'>{}</localEntry>\
+        "<localEntry key='sheet'>{SHEET}</localEntry><localEntry key='empty'>{}</localEntry><localEntry key='nested'>{}</localEntry>\
          <proxy name='P'><target><inSequence><dataServiceCall serviceName='Shop'><source type='inline'/><operations type='single'><operation name='two'/></operations>\
          </dataServiceCall><respond/></inSequence></target></proxy>",
-        SHEET.replace("<items count='{count(//d:r)}'>", "").replace("</items>", "")
+        SHEET.replace("<items count='{count(//d:r)}'>", "").replace("</items>", ""),
+        SHEET
+            .replace("<items count='{count(//d:r)}'>", "<xsl:comment>c</xsl:comment><n>")
+            .replace("</items>", "<n/></n>")
     );
     let tested = tested("", &memory("transformed"), &inside, &entries);
     assert!(tested.found.is_empty(), "{:?}", tested.found);
@@ -309,6 +314,9 @@ fn a_result_is_transformed() {
     assert!(enveloped.body.contains(&format!("<soapenv:Body>{xml}</soapenv:Body>")), "{enveloped:?}");
     let called = ask(&tested, "POST", "/services/P", &[("Content-Type", "application/xml")], "<a/>");
     assert_eq!((called.status, called.body.as_str()), (200, xml));
+    // One element it is, also where its ends do not tell.
+    let nested = get(&tested, "nested");
+    assert_eq!((nested.status, nested.body.as_str()), (200, "<!--c--><n><n>1</n><n/></n>"));
     // A stylesheet that makes nothing is a fault that says so.
     let none = get(&tested, "none");
     assert!(none.status == 500 && none.body.contains("the result is not one element"), "{none:?}");
