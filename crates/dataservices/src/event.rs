@@ -162,12 +162,9 @@ pub(crate) async fn publish(
         return Ok(None);
     }
     let causes = Arc::new(causes);
-    let (all, services) = (Arc::clone(&causes), Arc::clone(service));
+    let (all, of) = (Arc::clone(&causes), Arc::clone(service));
     let true_of = flow::work_out_beside(context, move |context| {
-        Ok(all
-            .iter()
-            .map(|cause| is_true(&services.triggers[cause.trigger], cause, context))
-            .collect::<Vec<_>>())
+        Ok(all.iter().map(|cause| is_true(&of.triggers[cause.trigger], cause, context)).collect::<Vec<_>>())
     });
     let true_of = true_of.await?;
     let mut branches: Vec<Branch> = Vec::new();
@@ -205,7 +202,7 @@ fn is_true(trigger: &Trigger, cause: &Cause, context: &Context) -> bool {
     let limits = context.services().limits.xml.clone();
     let document =
         Document::parse(cause.xml.as_bytes().to_vec(), &ParseOptions { limits, ..ParseOptions::default() });
-    let answer = document.map_err(|why| why.to_string()).and_then(|document| {
+    let evaluated = document.map_err(|why| why.to_string()).and_then(|document| {
         let root = document.document_element().filter(|&node| document.kind(node) == NodeKind::Element);
         let at = root.map_or_else(
             || xpath::Context::root(&document),
@@ -213,7 +210,7 @@ fn is_true(trigger: &Trigger, cause: &Cause, context: &Context) -> bool {
         );
         trigger.expression.evaluate_boolean(&at).map_err(|why| why.to_string())
     });
-    answer.unwrap_or_else(|why| {
+    evaluated.unwrap_or_else(|why| {
         let message_id = context.message_id();
         tracing::warn!(target: "busbar::dataservice", %message_id, trigger = trigger.id, query = cause.query, "the event trigger fails: {why}");
         false

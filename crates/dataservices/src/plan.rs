@@ -44,6 +44,8 @@ pub(crate) struct Operation {
     pub status: bool,
     /// Its response is complete before it is sent.
     pub held: bool,
+    /// It runs a query that has an event trigger.
+    pub has_events: bool,
 }
 
 /// A segment of a path.
@@ -191,8 +193,8 @@ impl Service {
         self.queries[self.operations[operation].call.query].stylesheet.as_ref()
     }
 
-    /// Whether an operation runs a query that has an event trigger.
-    pub fn has_events(&self, operation: usize) -> bool {
+    /// Whether an operation runs a query that has an event trigger, itself or in its result.
+    pub fn causes_events(&self, operation: usize) -> bool {
         // A query is never part of its own result (`compile`).
         let mut open = vec![self.operations[operation].call.query];
         while let Some(at) = open.pop() {

@@ -373,14 +373,7 @@ impl Run {
         }
         start(&mut self.writer, shape);
         let mut sink = Writing {
-            row: Rowing {
-                shape,
-                givens,
-                places: None,
-                together: self.together,
-                exports: &mut self.exports,
-                terms: &self.terms,
-            },
+            row: Rowing::new(shape, givens, self.together, &mut self.exports, &self.terms),
             writer: &mut self.writer,
             left: query.most,
             count: 0,
@@ -508,14 +501,7 @@ impl Run {
     }
 
     fn rowing<'a>(&'a mut self, shape: &'a Shape, givens: &'a Givens) -> (Rowing<'a>, &'a mut Writer) {
-        let rowing = Rowing {
-            shape,
-            givens,
-            places: None,
-            together: self.together,
-            exports: &mut self.exports,
-            terms: &self.terms,
-        };
+        let rowing = Rowing::new(shape, givens, self.together, &mut self.exports, &self.terms);
         (rowing, &mut self.writer)
     }
 
@@ -691,6 +677,16 @@ struct Rowing<'a> {
 }
 
 impl<'a> Rowing<'a> {
+    fn new(
+        shape: &'a Shape,
+        givens: &'a Givens,
+        together: bool,
+        exports: &'a mut Givens,
+        terms: &'a Terms,
+    ) -> Rowing<'a> {
+        Rowing { shape, givens, places: None, together, exports, terms }
+    }
+
     /// Sets the columns of the next row.
     fn look(&mut self, columns: &Arc<Columns>) {
         if self.places.as_ref().is_some_and(|(c, _)| Arc::ptr_eq(c, columns)) {

@@ -161,17 +161,14 @@ impl Step {
         let pipe = Pipe::new(ROOM);
         let about = format!("data service {}, {}", service.name, ask.name(service));
         let work: Work = Box::pin(perform(Arc::clone(service), ask, Arc::clone(&pipe), terms));
-        Ok(match begun(work, pipe, false, about, context.message_id().to_owned()).await {
-            Ok(Some(body)) => {
-                answer(context, body, form, None);
-                Ok(None)
+        let begun = begun(work, pipe, false, about, context.message_id().to_owned()).await;
+        Ok(begun.map(|body| {
+            match body {
+                Some(body) => answer(context, body, form, None),
+                None => accepted(context),
             }
-            Ok(None) => {
-                accepted(context);
-                Ok(None)
-            }
-            Err(trouble) => Err(trouble),
-        })
+            None
+        }))
     }
 
     fn fail(&self, context: &mut Context, trouble: &Trouble, form: Form) {
@@ -444,19 +441,18 @@ fn transformed(
 impl Terms {
     /// Those of a request of a client.
     fn of(service: &Service, ask: &Ask, form: Form, most: Option<usize>, context: &Context) -> Terms {
-        let causes = |ask: &Ask| match ask {
-            Ask::One(at, _) | Ask::Batch(at, _) => service.has_events(*at),
-            Ask::Box(all) => all.iter().any(|ask| match ask {
-                Ask::One(at, _) | Ask::Batch(at, _) => service.has_events(*at),
-                Ask::Box(_) => false,
-            }),
-        };
+        fn has_events(ask: &Ask, service: &Service) -> bool {
+            match ask {
+                Ask::One(at, _) | Ask::Batch(at, _) => service.operations[*at].has_events,
+                Ask::Box(all) => all.iter().any(|ask| has_events(ask, service)),
+            }
+        }
         Terms {
             form,
             most,
             collected: context.services().limits.held,
             roles: if service.has_roles { flow::roles::of(context) } else { Vec::new() },
-            causes: (!service.triggers.is_empty() && causes(ask)).then(Arc::default),
+            causes: has_events(ask, service).then(Arc::default),
         }
     }
 }

@@ -168,8 +168,10 @@ pub(crate) fn compile(
     };
     // Events and stylesheets look at the whole response.
     for at in 0..compiled.operations.len() {
-        let looks = compiled.has_events(at) || compiled.stylesheet(at).is_some();
-        compiled.operations[at].held |= looks;
+        let (has_events, is_transformed) = (compiled.causes_events(at), compiled.stylesheet(at).is_some());
+        let operation = &mut compiled.operations[at];
+        operation.has_events = has_events;
+        operation.held |= has_events || is_transformed;
     }
     Some(Arc::new(compiled))
 }
@@ -379,6 +381,7 @@ fn compile_operation(
         call,
         status: operation.status,
         held: operation.held,
+        has_events: false,
     })
 }
 

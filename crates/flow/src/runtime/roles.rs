@@ -23,13 +23,16 @@ pub fn of(context: &Context) -> Vec<String> {
 
 /// Whether one of the wanted roles is among those that somebody holds. As in WSO2, case does not matter, and `PRIMARY/admin` is `admin`.
 pub fn suffice<T: AsRef<str>>(held: &[String], wanted: &[T]) -> bool {
-    let plain = |role: &'_ str| {
-        role.trim().strip_prefix(PRIMARY).map_or_else(|| role.trim().to_owned(), str::to_owned)
-    };
     wanted.iter().map(|role| plain(role.as_ref())).any(|wanted| {
-        EVERYONE.iter().any(|everyone| everyone.eq_ignore_ascii_case(&wanted))
-            || held.iter().any(|held| plain(held).eq_ignore_ascii_case(&wanted))
+        EVERYONE.iter().any(|everyone| everyone.eq_ignore_ascii_case(wanted))
+            || held.iter().any(|held| plain(held).eq_ignore_ascii_case(wanted))
     })
+}
+
+/// A role without blanks around, and without the primary user store in front.
+fn plain(role: &str) -> &str {
+    let role = role.trim();
+    role.strip_prefix(PRIMARY).unwrap_or(role)
 }
 
 #[cfg(test)]
