@@ -99,11 +99,11 @@ impl Compiler<'_> {
         }
         let found = self.sequences.get(&key.value).copied().or_else(|| self.registry_sequence(key));
         if found.is_none() {
-            let names: Vec<_> = self.sequences.keys().cloned().collect();
+            let names = self.configuration.sequences.names();
             self.diagnostics.push(
                 Diagnostic::warning("unknown-sequence", format!("there is no sequence `{}`", key.value))
                     .at(key.span, "so errors go to the next handler outside")
-                    .did_you_mean(&key.value, names.iter().map(String::as_str)),
+                    .did_you_mean(&key.value, names),
             );
         }
         found
@@ -132,11 +132,11 @@ impl Compiler<'_> {
         if self.is_not_fetched(&key.value) {
             return SequenceRef::Missing(Arc::from(key.value.as_str()));
         }
-        let names: Vec<_> = self.sequences.keys().cloned().collect();
+        let names = self.configuration.sequences.names();
         self.diagnostics.push(
             Diagnostic::warning("unknown-sequence", format!("there is no sequence `{}`", key.value))
                 .at(key.span, "messages that come here fault")
-                .did_you_mean(&key.value, names.iter().map(String::as_str)),
+                .did_you_mean(&key.value, names),
         );
         SequenceRef::Missing(Arc::from(key.value.as_str()))
     }

@@ -269,11 +269,12 @@ impl Compiler<'_> {
         }
         // One that is there and faulty, or leads round in a circle, is reported as such.
         if !self.named.tried.contains(&key.value) && !self.is_not_fetched(&key.value) {
-            let names: Vec<_> = self.configuration.endpoints.iter().filter_map(|e| e.name.as_ref()).collect();
+            let names =
+                self.configuration.endpoints.iter().filter_map(|e| Some(e.name.as_ref()?.value.as_str()));
             self.diagnostics.push(
                 Diagnostic::warning("unknown-endpoint", format!("there is no endpoint `{}`", key.value))
                     .at(key.span, "messages that come here fault with 305100")
-                    .did_you_mean(&key.value, names.iter().map(|name| name.value.as_str())),
+                    .did_you_mean(&key.value, names),
             );
         }
         Arc::new(EndpointRef::Missing(Arc::from(key.value.as_str())))
