@@ -71,9 +71,13 @@ pub(crate) async fn perform(
         exports: Givens::new(),
     };
     let done = run.ask(&ask).await;
-    // On failure the connections are dropped within their transactions, which rolls these back; those to memory too.
-    let answered =
-        done.map_err(|trouble| trouble.during(ask.name(&service), &Givens::new(), &HashMap::new()))?;
+    let answered = match done {
+        Ok(answered) => answered,
+        Err(trouble) => {
+            run.roll_back().await;
+            return Err(trouble.during(ask.name(&service), &Givens::new(), &HashMap::new()));
+        }
+    };
     for lease in &mut run.leases {
         if lease.in_transaction() {
             lease.commit().await.map_err(|error| Trouble::of(&error, "commit"))?;
@@ -138,6 +142,15 @@ fn place(columns: &Columns, name: &str, numbers: bool) -> Option<usize> {
 const ANY: &str = "GENERATED_KEY";
 
 impl Run {
+    /// Takes back what a failed request has done, so that its connections can be used again: requests that fail one after the other must not make
+    /// as many new ones. A connection that fails in this is closed, and the database takes back; so does one of a request that is cancelled.
+    async fn roll_back(&mut self) {
+        for lease in self.leases.iter_mut().filter(|lease| lease.in_transaction()) {
+            // It closes the connection and counts the error.
+            _ = lease.roll_back().await;
+        }
+    }
+
     async fn ask(&mut self, ask: &Ask) -> Result<bool, Trouble> {
         self.writer.begin();
         let answered = match ask {

@@ -15,6 +15,12 @@ fn promises(properties: &str, dialect: &str) {
         "mysql" => "id integer primary key auto_increment",
         _ => "id integer primary key autoincrement",
     };
+    // Which connection it is.
+    let session = match dialect {
+        "postgresql" => "select pg_backend_pid() id",
+        "mysql" => "select connection_id() id",
+        _ => "select 1 id",
+    };
     let row = "<result element='Items' rowName='Item'><attribute name='id' column='ID' xsdType='xs:integer'/>\
          <element name='name' column='name' xsdType='xs:string'/><element name='price' column='price' xsdType='xs:decimal'/>\
          <element name='note' column='note' xsdType='xs:string'/></result>";
@@ -47,8 +53,10 @@ fn promises(properties: &str, dialect: &str) {
              <result element='UpdatedRowCount' rowName=''><element name='Value' column='1' xsdType='integer'/></result></query>"
         .to_owned(),
         query("wrong", "select * from nowhere", row),
+        query("session", session, "<result element='Session' rowName=''><element name='id' column='id' xsdType='integer'/></result>"),
         query("template", "select id, name from items order by id", "<result outputType='json'>{\"items\":{\"item\":[{\"id\":\"$id(type:integer)\",\"of\":{\"name\":\"$name\"}}]}}</result>"),
         operation("create", &[]),
+        operation("session", &[]),
         operation("createOrders", &[]),
         operation("order", &["id", "item"]),
         operation("orders", &[]),
@@ -231,8 +239,10 @@ fn promises(properties: &str, dialect: &str) {
             && boxed.body.contains("<Item id=\"1\">"),
         "{boxed:?}"
     );
+    let session = get(&tested, "session").body;
     let boxed = soap(&tested, "<request_box><order><id>6</id><item>2</item></order><wrong/></request_box>");
     assert_eq!(boxed.status, 500);
+    assert_eq!(get(&tested, "session").body, session, "the connection of a failed box stays in use");
     // In JSON an operation that comes several times is an array. Nothing in a box is passed over.
     let boxed = r#"{"request_box":{"done":[{"id":7,"item":2},{"id":8,"item":2}],"orders":null}}"#;
     let boxed = json(&tested, "POST", "request_box", boxed);

@@ -359,6 +359,9 @@ impl Target {
         for (name, _) in &self.options {
             let why = match (self.dialect, &*name.to_ascii_lowercase()) {
                 (Dialect::Postgres, "stringtype") => "parameters have the type that the statement says",
+                (Dialect::Postgres, "escapesyntaxcallmode") => {
+                    "`{call p(?)}` selects from a function: write `CALL p(?)` for a procedure"
+                }
                 (Dialect::Postgres, "sslcert" | "sslkey" | "sslpassword" | "sslfactory") => {
                     "client certificates are not sent"
                 }
