@@ -4,7 +4,7 @@ use crate::event::{self, Causes};
 use crate::fault::{Trouble, code};
 use crate::output::{Form, Pipe, TooLarge, Writer};
 use crate::plan::{
-    Call, Field, Group, Operation, ParameterKind, Part, Query, Rows, Service, Shape, Source, variable,
+    Call, Field, Group, Operation, ParameterKind, Part, Query, Rows, Service, Shape, Source, With, variable,
 };
 use crate::rdf::Template;
 use crate::request::Ask;
@@ -72,8 +72,7 @@ pub(crate) async fn perform(
     };
     let done = run.ask(&ask).await;
     // On failure the connections are dropped within their transactions, which rolls these back; those to memory too.
-    let answered =
-        done.map_err(|trouble| trouble.during(ask.name(&service), &Givens::new(), &HashMap::new()))?;
+    let answered = done.map_err(|trouble| trouble.during(ask.name(&service), &Givens::new(), &[]))?;
     for lease in &mut run.leases {
         if lease.in_transaction() {
             lease.commit().await.map_err(|error| Trouble::of(&error, "commit"))?;
@@ -191,7 +190,7 @@ impl Run {
             let done =
                 self.call(&operation.call, Scope { parameters: givens, row: None, numbers: false }, 0).await;
             self.writer = writer_before;
-            done.map_err(|trouble| trouble.during(&operation.label, givens, &operation.written))?;
+            done.map_err(|trouble| trouble.during(&operation.label, givens, &operation.call.parameters))?;
         }
         if operation.status {
             self.writer.status();
@@ -206,7 +205,7 @@ impl Run {
         let scope = Scope { parameters: givens, row: None, numbers: false };
         self.call(&operation.call, scope, 0)
             .await
-            .map_err(|trouble| trouble.during(&operation.label, givens, &operation.written))?;
+            .map_err(|trouble| trouble.during(&operation.label, givens, &operation.call.parameters))?;
         if !has_result && operation.status {
             self.writer.status();
         }
@@ -238,9 +237,9 @@ impl Run {
     ) -> Result<Givens, Trouble> {
         let mut all = Givens::new();
         for parameter in &query.parameters {
-            let with = call.parameters.iter().find(|(name, _)| *name == parameter.name);
+            let with = call.parameters.iter().find(|with| with.name == parameter.name);
             let given = match with {
-                Some((_, source)) => scope.value(source),
+                Some(with) => scope.value(&with.source),
                 // A parameter without `with-param`: the request may have it all the same.
                 None if level == 0 => scope.parameters.get(&parameter.name).cloned(),
                 None => None,
@@ -258,16 +257,13 @@ impl Run {
                     RequestValue::One(None)
                 }
                 None => {
-                    let name = match with {
-                        Some((_, Source::Parameter(name) | Source::Column(name)))
-                            if *name != parameter.name =>
-                        {
-                            name
-                        }
-                        _ => &parameter.written,
+                    let (kind, name) = match with {
+                        Some(With { source: Source::Column(_), written, .. }) => ("column", written),
+                        Some(With { source: Source::Parameter(_), written, .. }) => ("query-param", written),
+                        _ => ("query-param", &parameter.written),
                     };
                     let message = format!(
-                        "Error in 'CallQuery.extractParams', cannot find parameter with type:query-param name:{name}"
+                        "Error in 'CallQuery.extractParams', cannot find parameter with type:{kind} name:{name}"
                     );
                     return Err(Trouble::new(code::PARAMETERS, message));
                 }

@@ -405,7 +405,7 @@ pub(crate) async fn whole(
             // What the database did stays done.
             Err(fault) => {
                 let trouble = Trouble::new(code::UNKNOWN, fault.message).because(fault.detail);
-                return Ok(Err(trouble.during(&name, &Givens::new(), &HashMap::new())));
+                return Ok(Err(trouble.during(&name, &Givens::new(), &[])));
             }
         }
     }
