@@ -14,7 +14,6 @@ use message::{Body, BodyError, BodyStream, Headers, MediaType, Payload, Reading,
 use sql::TimeSlice;
 use std::any::Any;
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
