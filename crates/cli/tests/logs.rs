@@ -562,3 +562,24 @@ fn fifty_clients_and_each_request_is_recorded_once() {
     lines.dedup();
     assert_eq!(lines.len(), 2000);
 }
+
+#[test]
+fn what_a_step_says_without_failing_has_its_place() {
+    let text = "<sequence name='quiet'>\n<enrich><source type='property' property='none'/><target type='property' property='p'/></enrich>\n\
+                <xslt key='x'/>\n<property name='n' value='a b'/>\n<header name='X' scope='transport' expression='//none'/>\n\
+                <call><endpoint><failover><endpoint name='down'><address uri='http://127.0.0.1:1/'/></endpoint>\
+                <endpoint name='up'><address uri='local://services/Up'/></endpoint></failover></endpoint></call>\n\
+                <property name='HTTP_SC' value='many' scope='axis2'/>\n<respond/></sequence>\
+                <proxy name='Up'><target><inSequence><respond/></inSequence></target></proxy>\
+                <localEntry key='x'><xsl:stylesheet xmlns:xsl='http://www.w3.org/1999/XSL/Transform' version='1.0'/></localEntry>\
+                <proxy name='P'><target inSequence='quiet'/></proxy>";
+    let bus = Process::run(&configuration("said-with-places", text), &[]);
+    assert_eq!(ask(bus.http(), "GET", "/services/P", b"").unwrap().0, 200);
+    bus.says("is not an HTTP status and is ignored", 1);
+    let lines = bus.stderr();
+    for said in ["the source is empty", "the body is empty", "endpoint=down", "is not an HTTP status"] {
+        let line =
+            lines.lines().find(|line| line.contains(said)).unwrap_or_else(|| panic!("{said}: {lines}"));
+        assert!(line.contains(" place=") && line.contains(".xml:"), "{line}");
+    }
+}

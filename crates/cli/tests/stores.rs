@@ -13,21 +13,28 @@ use support::{Process, ask, configuration, until};
 /// What came to a backend, by its text.
 type Delivered = Arc<Mutex<HashMap<String, usize>>>;
 
+const ACCEPTED: &[u8] = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n";
+
 /// Counts the bodies that come to it, and accepts them.
 fn backend() -> (String, Delivered) {
+    backend_with(ACCEPTED)
+}
+
+/// Counts the bodies that come to it; closes after an answer that is not [`ACCEPTED`].
+fn backend_with(answer: &'static [u8]) -> (String, Delivered) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, delivered) = (listener.local_addr().unwrap(), Delivered::default());
     let counts = Arc::clone(&delivered);
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let counts = Arc::clone(&counts);
-            std::thread::spawn(move || serve(stream, &counts));
+            std::thread::spawn(move || serve(stream, &counts, answer));
         }
     });
     (format!("http://{address}/"), delivered)
 }
 
-fn serve(mut stream: TcpStream, counts: &Mutex<HashMap<String, usize>>) {
+fn serve(mut stream: TcpStream, counts: &Mutex<HashMap<String, usize>>, answer: &[u8]) {
     let (mut taken, mut piece) = (String::new(), [0; 4096]);
     while let Ok(n @ 1..) = stream.read(&mut piece) {
         taken += &String::from_utf8_lossy(&piece[..n]);
@@ -35,7 +42,7 @@ fn serve(mut stream: TcpStream, counts: &Mutex<HashMap<String, usize>>) {
             let body = taken[..end].rsplit("<order>").next().unwrap().to_owned();
             taken.drain(..end + "</order>".len());
             *counts.lock().unwrap().entry(body).or_default() += 1;
-            if stream.write_all(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n").is_err() {
+            if stream.write_all(answer).is_err() || answer != ACCEPTED {
                 return;
             }
         }
@@ -122,4 +129,20 @@ fn what_cannot_be_taken_out_is_delivered_once_and_said_once() {
     until("the next one is delivered", || delivered.lock().unwrap().contains_key("two"));
     assert!(delivered.lock().unwrap().values().all(|&times| times == 1), "{delivered:?}");
     bus.says("the message that was done is out of the store", 1);
+}
+
+#[test]
+fn a_one_way_message_is_delivered_once_although_the_body_of_its_answer_breaks_off() {
+    let (uri, delivered) =
+        backend_with(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nhalf");
+    let (url, artifacts) = store("stores-half", &uri);
+    let path = configuration("stores-half", &(statements("Create", &url, &[CREATE]) + &artifacts));
+    let bus = Process::run(&path, &[]);
+    assert_eq!(ask(bus.http(), "POST", "/services/Create", b"<a/>").unwrap().0, 200, "{}", bus.stderr());
+    for order in ["one", "two", "three"] {
+        let body = format!("<order>{order}</order>");
+        assert_eq!(ask(bus.http(), "POST", "/services/Orders", body.as_bytes()).unwrap().0, 202);
+    }
+    until("the last one is delivered", || delivered.lock().unwrap().contains_key("three"));
+    assert!(delivered.lock().unwrap().values().all(|&times| times == 1), "{delivered:?}");
 }

@@ -1,7 +1,7 @@
 //! The descriptions of a data service: WSDL, OpenAPI.
 
 use crate::output::escape;
-use crate::plan::{Call, Group, Part, Query, Segment, Service, Shape};
+use crate::plan::{Call, Group, Part, Query, Segment, Service, Shape, Source, With};
 use sql::Kind;
 use std::fmt::Write;
 
@@ -33,12 +33,12 @@ fn type_of(kind: Kind) -> &'static str {
 /// The parameters of a request: name, type, whether it is optional, whether it may be repeated.
 fn parameters(call: &Call, query: &Query) -> Vec<(String, &'static str, bool, bool)> {
     let mut all: Vec<(String, &'static str, bool, bool)> = Vec::new();
-    for (name, source) in &call.parameters {
-        let (crate::plan::Source::Parameter(outer) | crate::plan::Source::Column(outer)) = source else {
+    for With { name, source, written: outer } in &call.parameters {
+        if !matches!(source, Source::Parameter(_) | Source::Column(_)) {
             continue;
-        };
+        }
         let Some(parameter) = query.parameters.iter().find(|p| p.name == *name) else { continue };
-        if all.iter().any(|(listed_name, ..)| listed_name == outer) {
+        if all.iter().any(|(listed_name, ..)| listed_name.eq_ignore_ascii_case(outer)) {
             continue;
         }
         let kind = match parameter.kind {
@@ -239,7 +239,7 @@ pub(crate) fn openapi(service: &Service, address: &str) -> serde_json::Value {
         for (name, kind, optional, many) in parameters(&operation.call, query) {
             let value_schema =
                 if many { json!({ "type": "array", "items": schema(kind) }) } else { schema(kind) };
-            if variables.contains(&name) {
+            if variables.contains(&name.to_ascii_lowercase()) {
                 let written = segments.iter().find_map(|segment| match segment {
                     Segment::Variable(variable) if variable.eq_ignore_ascii_case(&name) => {
                         Some(variable.as_str())

@@ -2,9 +2,9 @@
 
 use crate::output::{Form, escape};
 use crate::plan::Service;
+use crate::plan::{Source, With};
 use crate::value::{Givens, RequestValue};
 use message::SoapVersion;
-use std::collections::HashMap;
 use std::fmt::Write;
 
 /// The codes of faults.
@@ -60,8 +60,8 @@ impl Trouble {
         Trouble { status, ..Trouble::new(code, message).because(error.detail()) }
     }
 
-    /// With the parameters of the request, whose names in lower case stand for the `written` ones.
-    pub fn during(mut self, request: &str, given: &Givens, written: &HashMap<String, String>) -> Trouble {
+    /// With the parameters of the request, whose names in lower case stand for those that `parameters` were written with.
+    pub fn during(mut self, request: &str, given: &Givens, parameters: &[With]) -> Trouble {
         if self.parameters.is_none() {
             self.request = request.to_owned();
             let mut all: Vec<_> = given.iter().collect();
@@ -69,7 +69,9 @@ impl Trouble {
             let mut text = String::from("{");
             for (name, value) in all {
                 let separator = if text.len() > 1 { ", " } else { "" };
-                let name = written.get(name).unwrap_or(name);
+                let is_it =
+                    |with: &&With| matches!(&with.source, Source::Parameter(source) if source == name);
+                let name = parameters.iter().find(is_it).map_or(name, |with| &with.written);
                 let _ = match value {
                     RequestValue::One(value) => write!(text, "{separator}{name}={}", shown(value.as_deref())),
                     RequestValue::Many(values) => {

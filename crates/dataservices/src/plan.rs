@@ -39,8 +39,6 @@ pub(crate) struct Operation {
     pub resource: Option<(String, Vec<Segment>)>,
     pub description: Option<String>,
     pub call: Call,
-    /// The names of its parameters, as faults show them, by those in lower case.
-    pub written: HashMap<String, String>,
     pub status: bool,
     /// Its response is complete before it is sent.
     pub held: bool,
@@ -65,11 +63,20 @@ pub(crate) enum Source {
     Reference(crate::rdf::Template),
 }
 
+/// What a parameter of a called query gets (`with-param`).
+pub(crate) struct With {
+    /// The name of the parameter, in lower case.
+    pub name: String,
+    pub source: Source,
+    /// The name in the source as it is written: descriptions and faults show it.
+    pub written: String,
+}
+
 /// A call of a query.
 pub(crate) struct Call {
     pub query: usize,
-    /// The parameters of the query, each with its source.
-    pub parameters: Vec<(String, Source)>,
+    /// The parameters of the query that get values.
+    pub parameters: Vec<With>,
     /// The roles that see its rows in a result; empty: everybody does.
     pub roles: Vec<String>,
 }

@@ -4,7 +4,7 @@ use crate::event::{self, Causes};
 use crate::fault::{Trouble, code};
 use crate::output::{Form, Pipe, TooLarge, Writer};
 use crate::plan::{
-    Call, Field, Group, Operation, ParameterKind, Part, Query, Rows, Service, Shape, Source, variable,
+    Call, Field, Group, Operation, ParameterKind, Part, Query, Rows, Service, Shape, Source, With, variable,
 };
 use crate::rdf::Template;
 use crate::request::Ask;
@@ -75,7 +75,7 @@ pub(crate) async fn perform(
         Ok(answered) => answered,
         Err(trouble) => {
             run.roll_back().await;
-            return Err(trouble.during(ask.name(&service), &Givens::new(), &HashMap::new()));
+            return Err(trouble.during(ask.name(&service), &Givens::new(), &[]));
         }
     };
     for lease in &mut run.leases {
@@ -204,7 +204,7 @@ impl Run {
             let done =
                 self.call(&operation.call, Scope { parameters: givens, row: None, numbers: false }, 0).await;
             self.writer = writer_before;
-            done.map_err(|trouble| trouble.during(&operation.label, givens, &operation.written))?;
+            done.map_err(|trouble| trouble.during(&operation.label, givens, &operation.call.parameters))?;
         }
         if operation.status {
             self.writer.status();
@@ -219,7 +219,7 @@ impl Run {
         let scope = Scope { parameters: givens, row: None, numbers: false };
         self.call(&operation.call, scope, 0)
             .await
-            .map_err(|trouble| trouble.during(&operation.label, givens, &operation.written))?;
+            .map_err(|trouble| trouble.during(&operation.label, givens, &operation.call.parameters))?;
         if !has_result && operation.status {
             self.writer.status();
         }
@@ -251,9 +251,9 @@ impl Run {
     ) -> Result<Givens, Trouble> {
         let mut all = Givens::new();
         for parameter in &query.parameters {
-            let with = call.parameters.iter().find(|(name, _)| *name == parameter.name);
+            let with = call.parameters.iter().find(|with| with.name == parameter.name);
             let given = match with {
-                Some((_, source)) => scope.value(source),
+                Some(with) => scope.value(&with.source),
                 // A parameter without `with-param`: the request may have it all the same.
                 None if level == 0 => scope.parameters.get(&parameter.name).cloned(),
                 None => None,
@@ -271,16 +271,13 @@ impl Run {
                     RequestValue::One(None)
                 }
                 None => {
-                    let name = match with {
-                        Some((_, Source::Parameter(name) | Source::Column(name)))
-                            if *name != parameter.name =>
-                        {
-                            name
-                        }
-                        _ => &parameter.written,
+                    let (kind, name) = match with {
+                        Some(With { source: Source::Column(_), written, .. }) => ("column", written),
+                        Some(With { source: Source::Parameter(_), written, .. }) => ("query-param", written),
+                        _ => ("query-param", &parameter.written),
                     };
                     let message = format!(
-                        "Error in 'CallQuery.extractParams', cannot find parameter with type:query-param name:{name}"
+                        "Error in 'CallQuery.extractParams', cannot find parameter with type:{kind} name:{name}"
                     );
                     return Err(Trouble::new(code::PARAMETERS, message));
                 }

@@ -14,7 +14,6 @@ use message::{Body, BodyError, BodyStream, Headers, MediaType, Payload, Reading,
 use sql::TimeSlice;
 use std::any::Any;
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -405,7 +404,7 @@ pub(crate) async fn whole(
             // What the database did stays done.
             Err(fault) => {
                 let trouble = Trouble::new(code::UNKNOWN, fault.message).because(fault.detail);
-                return Ok(Err(trouble.during(&name, &Givens::new(), &HashMap::new())));
+                return Ok(Err(trouble.during(&name, &Givens::new(), &[])));
             }
         }
     }

@@ -1008,6 +1008,41 @@ fn faults_have_names_as_they_are_written() {
     }
 }
 
+/// Clients are generated from descriptions: names in them are those of the service, not those in lower case.
+#[test]
+fn descriptions_and_faults_have_names_as_they_are_written() {
+    let two = query(
+        "two",
+        "select :a a, :b b",
+        "<param name='a' sqlType='INTEGER'/><param name='b' sqlType='INTEGER'/><result element='R'><element name='a' column='a'/></result>",
+    );
+    let calls = "<call-query href='two'><with-param name='a' query-param='itemNumber'/><with-param name='b' query-param='Shelf'/></call-query>";
+    let parts = format!(
+        "{two}<operation name='two'>{calls}</operation><resource path='r/{{itemNumber}}' method='GET'>{calls}</resource>\
+         <resource path='r' method='POST'>{calls}</resource>"
+    );
+    let tested = tested("", &memory("described"), &parts, "");
+    let wsdl = ask(&tested, "GET", "/services/Shop?wsdl", &[], "").body;
+    assert!(wsdl.contains("name=\"itemNumber\"") && wsdl.contains("name=\"Shelf\""), "{wsdl}");
+    let openapi = ask(&tested, "GET", "/services/Shop?swagger.json", &[], "").body;
+    let openapi: serde_json::Value = serde_json::from_str(&openapi).unwrap();
+    let parameters = &openapi["paths"]["/r/{itemNumber}"]["get"]["parameters"];
+    assert_eq!(
+        (&parameters[0]["name"], &parameters[0]["in"]),
+        (&"itemNumber".into(), &"path".into()),
+        "{openapi}"
+    );
+    assert_eq!(
+        (&parameters[1]["name"], &parameters[1]["in"]),
+        (&"Shelf".into(), &"query".into()),
+        "{openapi}"
+    );
+    let body = &openapi["paths"]["/r"]["post"]["requestBody"]["content"]["application/json"]["schema"];
+    assert!(body["properties"]["itemNumber"].is_object() && body["required"][1] == "Shelf", "{openapi}");
+    let fault = soap(&tested, "<two><itemNumber>1</itemNumber></two>").body;
+    assert!(fault.contains("type:query-param name:Shelf"), "{fault}");
+}
+
 /// A variable is a whole segment; anything else is a path that hardly anybody means.
 #[test]
 fn variables_in_a_part_of_a_segment_are_said() {

@@ -190,6 +190,15 @@ impl Diagnostics {
         self.0.get(mark..).into_iter().flatten().find(|d| d.severity == Severity::Error)
     }
 
+    /// Adds a place to all that were added after the first `mark`, and do not have it.
+    pub fn also_at_since(&mut self, mark: usize, span: Span, text: &str) {
+        for diagnostic in self.0.get_mut(mark..).into_iter().flatten() {
+            if diagnostic.labels.iter().all(|(place, _)| *place != span) {
+                diagnostic.labels.push((span, text.to_owned()));
+            }
+        }
+    }
+
     /// The number of errors.
     pub fn errors(&self) -> usize {
         self.0.iter().filter(|d| d.severity == Severity::Error).count()

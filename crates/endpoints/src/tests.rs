@@ -86,6 +86,27 @@ fn templates_that_stand_for_one_another_without_end_are_errors() {
     assert!(tested.found.is_empty(), "{:?}", tested.found);
 }
 
+/// What a template is filled in with is found where the template has it: which instance is meant is said.
+#[test]
+fn what_is_found_in_a_template_names_the_instance() {
+    let template = r#"<template name="T"><parameter name="dur"/><endpoint name="$name"><address uri="$uri"><timeout><duration>$dur</duration></timeout></address></endpoint></template>"#;
+    let outer = r#"<template name="O"><parameter name="dur"/><endpoint name="$name" template="T" uri="$uri"><parameter name="dur" value="$dur"/></endpoint></template>"#;
+    let instance = |name: &str, of: &str, inside: &str| {
+        format!(r#"<endpoint name="{name}" template="{of}" uri="{DEAD}">{inside}</endpoint>"#)
+    };
+    for (of, inside, says) in [
+        ("T", "", "`duration` cannot be `$dur`"),
+        ("T", r#"<parameter name="dur" value="many"/>"#, "`duration` cannot be `many`"),
+        ("O", r#"<parameter name="dur" value="many"/>"#, "`duration` cannot be `many`"),
+    ] {
+        let good = instance("good", of, r#"<parameter name="dur" value="5"/>"#);
+        let tested = bus(&format!("{template}{outer}{good}{}", instance("bad", of, inside)));
+        assert_eq!(tested.found.iter().filter(|found| found.contains(says)).count(), 1, "{:?}", tested.found);
+        let instances = tested.reasons.iter().filter(|reason| reason.contains("the instance")).count();
+        assert_eq!(instances, 1, "{:?}", tested.reasons);
+    }
+}
+
 fn ask(tested: &Tested, service: &str) -> (u16, String) {
     let response =
         tested.ask("POST", &format!("/services/{service}"), &[("Content-Type", "text/plain")], "x");

@@ -393,7 +393,7 @@ impl Core {
         if let (None, Some(expected)) = (self.timeout, expected.filter(|expected| came < *expected)) {
             tracing::warn!(
                 message_id = %first.message_id(),
-                place = first.plan().place(first.location()),
+                place = first.place(),
                 "`aggregate` goes on with {came} of {expected} parts: the flows of the others ended without reaching it"
             );
         }
@@ -442,7 +442,7 @@ fn is_much(waits: Waits) -> bool {
 /// Names the messages whose clients have their answers, and that are lost with an aggregate.
 #[cold]
 fn lost(merged: &Context, answered: &[String]) {
-    let (first, place) = (merged.message_id(), merged.plan().place(merged.location()));
+    let (first, place) = (merged.message_id(), merged.place());
     for id in answered {
         tracing::error!(
             message_id = id,

@@ -724,6 +724,27 @@ mod tests {
     }
 
     #[test]
+    fn comments_and_processing_instructions_are_no_targets() {
+        let body = "<r><!--c--><?pi d?><i/></r>";
+        let held = "<enrich><source type='body'/><target type='property' property='p'/></enrich>";
+        for (target, action) in [
+            ("//comment()", "replace"),
+            ("//processing-instruction()", "child"),
+            ("//comment()", "sibling"),
+            ("$ctx:p/comment()", "replace"),
+            ("$ctx:p/processing-instruction('pi')", "child"),
+        ] {
+            for source in ["<source type='inline'><x xmlns=''/></source>", "<source type='inline'>t</source>"]
+            {
+                let text =
+                    format!("{held}<enrich>{source}<target xpath=\"{target}\" action='{action}'/></enrich>");
+                let fault = run(&text, XML, body).expect_err(target);
+                assert!(fault.contains("Invalid Target"), "{target}: {fault}");
+            }
+        }
+    }
+
+    #[test]
     fn a_property_is_named_by_get_property_and_what_it_only_holds_stays_in_the_message() {
         let held = "<property name='p' type='OM'><w xmlns=''/></property>";
         for (before, source, target, payload, scope, after) in [

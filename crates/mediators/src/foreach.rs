@@ -256,7 +256,7 @@ impl Foreach {
             Ok(true) => Ok(Ended::Well),
             Ok(false) => Ok(if self.lenient { Ended::Well } else { Ended::Early }),
             Err(fault) if self.lenient => {
-                tracing::error!(message_id = %context.message_id(), "foreach goes on after item {index} failed: {fault}");
+                tracing::error!(message_id = %context.message_id(), place = context.place(), "foreach goes on after item {index} failed: {fault}");
                 mark.restore(context);
                 Ok(Ended::Failed)
             }
@@ -329,7 +329,7 @@ impl Foreach {
             match flow::compute::by_size(context, 0, made).await? {
                 Ok(made) => results.extend(made),
                 Err(error) if self.lenient => {
-                    tracing::error!(message_id = %context.message_id(), "foreach loses item {index}: {error}")
+                    tracing::error!(message_id = %context.message_id(), place = context.place(), "foreach loses item {index}: {error}")
                 }
                 Err(error) => return Err(error.into()),
             }

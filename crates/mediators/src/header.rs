@@ -271,7 +271,7 @@ impl Mediator for Header {
                     Content::Expression(expression) => expression.string(context)?,
                 };
                 let value = value.unwrap_or_else(|| {
-                    tracing::warn!(message_id = %context.message_id(), "the value of a header is null, \"\" is used");
+                    tracing::warn!(message_id = %context.message_id(), place = context.place(), "the value of a header is null, \"\" is used");
                     String::new()
                 });
                 match place {

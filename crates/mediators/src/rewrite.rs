@@ -288,7 +288,7 @@ impl Rule {
         let url = url.write().unwrap_or_default();
         let holds = meter::finished(condition.holds(context, &url))?;
         Ok(holds.unwrap_or_else(|fault| {
-            tracing::warn!(message_id = %context.message_id(), "a rule of rewrite is skipped: {fault}");
+            tracing::warn!(message_id = %context.message_id(), place = context.place(), "a rule of rewrite is skipped: {fault}");
             false
         }))
     }
@@ -362,7 +362,7 @@ fn resolved(text: &str, context: &Context) -> String {
         let Some((name, behind)) = behind.split_once('}') else { break };
         let value = context.properties.get(name).map(ToString::to_string).unwrap_or_default();
         if value.is_empty() {
-            tracing::error!(message_id = %context.message_id(), "rewrite: the property `{name}` is not set");
+            tracing::error!(message_id = %context.message_id(), place = context.place(), "rewrite: the property `{name}` is not set");
             return String::new();
         }
         out.push_str(before);

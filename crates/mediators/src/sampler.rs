@@ -243,7 +243,7 @@ impl Mediator for Sampler {
 
     fn run<'a>(&'a self, context: &'a mut Context) -> Step<'a> {
         if context.response {
-            tracing::warn!(message_id = %context.message_id(), "sampler: responses cannot be sampled; this one is dropped");
+            tracing::warn!(message_id = %context.message_id(), place = context.place(), "sampler: responses cannot be sampled; this one is dropped");
             return Step::Done(Ok(Flow::Stop));
         }
         self.turns.set(self.pace);

@@ -132,7 +132,7 @@ impl Mediator for Store {
                 let other =
                     self.failovers.get(name.trim()).and_then(|failover| context.plan().store(failover));
                 if let Some(other) = other {
-                    tracing::warn!(message_id = %context.message_id(), "the message goes to the store {}: {error}", other.name());
+                    tracing::warn!(message_id = %context.message_id(), place = context.place(), "the message goes to the store {}: {error}", other.name());
                     if other.store(context.to_stored()?).await.is_ok() {
                         return Ok(Flow::Next);
                     }

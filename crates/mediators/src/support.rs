@@ -69,7 +69,7 @@ pub(crate) fn can_be_sent(name: &str, place: Span, compiler: &mut Compiler<'_>) 
 pub(crate) fn set_header(name: &str, value: &str, context: &mut Context) {
     let name = name.trim();
     if !is_header_name(name) {
-        tracing::warn!(message_id = %context.message_id(), "a header is not set: `{name}` is not a header name");
+        tracing::warn!(message_id = %context.message_id(), place = context.place(), "a header is not set: `{name}` is not a header name");
         return;
     }
     let breaks = |c: char| matches!(c, '\0' | '\n' | '\x0b' | '\x0c' | '\r');

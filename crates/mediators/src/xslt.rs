@@ -296,7 +296,7 @@ impl Mediator for Xslt {
             }
         };
         let Some(node) = node else {
-            tracing::warn!(message_id = %context.message_id(), "xslt: the body is empty, there is nothing to transform");
+            tracing::warn!(message_id = %context.message_id(), place = context.place(), "xslt: the body is empty, there is nothing to transform");
             return Ok(Flow::Next);
         };
         let input = alone(node, context);

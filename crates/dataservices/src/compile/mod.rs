@@ -6,7 +6,7 @@ mod result;
 use self::query::{compile_query, pool_of};
 use self::result::Shaping;
 use crate::event::Trigger;
-use crate::plan::{Call, Operation, Query, Segment, Service, Source};
+use crate::plan::{Call, Operation, Query, Segment, Service, Source, With};
 use config::{DataCall, DataDirection, DataOperation, DataOutput, DataValue};
 use diagnostics::Diagnostic;
 use flow::Compiler;
@@ -316,7 +316,11 @@ fn call(
                     .did_you_mean(name, names),
             );
         }
-        parameters.push((name.trim().to_ascii_lowercase(), source(value)));
+        let written = match value {
+            DataValue::Column(name) | DataValue::Parameter(name) => name.trim().to_owned(),
+            DataValue::Constant(_) | DataValue::Reference(_) => String::new(),
+        };
+        parameters.push(With { name: name.trim().to_ascii_lowercase(), source: source(value), written });
     }
     for parameter in &described.parameters {
         let is_given = data_call.parameters.iter().any(|(name, _)| name.trim() == parameter.name.trim());
@@ -377,21 +381,11 @@ fn compile_operation(
         names,
         resource,
         description: operation.description.clone(),
-        written: written(&operation.call),
         call,
         status: operation.status,
         held: operation.held,
         has_events: false,
     })
-}
-
-/// The names of parameters of requests, by those in lower case.
-fn written(call: &DataCall) -> HashMap<String, String> {
-    let names = call.parameters.iter().filter_map(|(_, value)| match value {
-        DataValue::Parameter(name) => Some(name.trim()),
-        _ => None,
-    });
-    names.map(|name| (name.to_ascii_lowercase(), name.to_owned())).collect()
 }
 
 /// What a request for a resource is called in a body: `_getitems_name` for GET `Items/{Name}`. WSO2 writes it in small

@@ -173,8 +173,13 @@ impl Compiler<'_> {
             return None;
         }
         self.named.templates.push(template.value.clone());
+        let mark = self.diagnostics.len();
         let made = compile(self);
         self.named.templates.pop();
+        // What is found in a template may be the fault of what it is filled in with.
+        if self.named.templates.is_empty() {
+            self.diagnostics.also_at_since(mark, template.span, "the instance");
+        }
         made
     }
 

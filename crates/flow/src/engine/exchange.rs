@@ -126,6 +126,7 @@ pub(crate) async fn send(context: &mut Context, destination: Destination) -> Res
                     context.handlers = handlers;
                     tracing::warn!(
                         message_id = %context.message_id(),
+                        place = context.place(),
                         endpoint = leaf.name(),
                         may_be_processed = fault.processed,
                         "{fault}"

@@ -33,7 +33,7 @@ pub(crate) fn raise(context: &mut Context, mut fault: Fault) -> Option<Ending> {
     context.functions.clear();
     context.progress.spent.faults = context.progress.spent.faults.saturating_add(1);
     if context.progress.spent.faults > MAX_FAULTS {
-        tracing::error!(message_id = %context.message_id(), "the message ran into {MAX_FAULTS} faults: do handlers fail in a circle?");
+        tracing::error!(message_id = %context.message_id(), place = context.place(), "the message ran into {MAX_FAULTS} faults: do handlers fail in a circle?");
         context.handlers.clear();
     }
     let first = context.progress.on_endpoint_error.take();
@@ -103,7 +103,7 @@ fn status_of(fault: &Fault) -> u16 {
 /// Logs that a step panicked; the flow has failed, and no handler of it runs.
 #[cold]
 pub(crate) fn report_panic(context: &mut Context, why: &Panicked) {
-    let place = context.plan.place(context.location());
+    let place = context.place();
     crate::runtime::report::panicked(&context.message_id(), context.service_name(), &place, "a step", why);
     context.progress.failure = Some(Failure::unhandled(500));
     context.frames.clear();

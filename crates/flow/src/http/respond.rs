@@ -133,7 +133,7 @@ pub fn answer_status(context: &mut Context) -> u16 {
         {
             Some(status) => return status,
             None => {
-                tracing::warn!(message_id = %context.message_id(), "HTTP_SC `{value}` is not an HTTP status and is ignored")
+                tracing::warn!(message_id = %context.message_id(), place = context.place(), "HTTP_SC `{value}` is not an HTTP status and is ignored")
             }
         }
     }

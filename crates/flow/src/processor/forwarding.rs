@@ -101,11 +101,16 @@ impl Forwarding {
             }
             return Attempt::Failed(context, why);
         }
-        if let Err(fault) = context.receive_body().await {
+        let received = context.receive_body().await;
+        let status = context.status.unwrap_or_default();
+        let accepted = (200..300).contains(&status) || self.accepted.contains(&status);
+        // Of an answer to a one-way message the status says all: with a body that breaks off it is delivered too, and not sent again.
+        if let Err(fault) = received
+            && !(one_way && accepted)
+        {
             return Attempt::Failed(context, fault.to_string());
         }
-        let status = context.status.unwrap_or_default();
-        if !(200..300).contains(&status) && !self.accepted.contains(&status) {
+        if !accepted {
             let why = format!("the endpoint answered with status {status}");
             // Those that a blocking call takes for failures are failures of the sender; others are answers.
             let refused = Refusals::of(&context).contains(status);

@@ -371,7 +371,7 @@ impl Aggregates {
                 exchange.failed(504);
             }
             let (id, count) = (first.message_id(), others.len() + 1);
-            let place = &first.plan().place(first.location());
+            let place = &first.place();
             let reason = "an aggregate was not complete within";
             tracing::error!(message_id = id, place, "{reason} {seconds} s: {count} of its parts are dropped");
             for part in answered {

@@ -633,6 +633,11 @@ impl Context {
         self.place.unwrap_or_else(owner)
     }
 
+    /// [`Context::location`] as text (`FILE:LINE:COLUMN`), for the log.
+    pub fn place(&self) -> String {
+        self.plan.place(self.location())
+    }
+
     /// Where the message goes: as set, else the client's own URL for a request that nothing answered yet.
     pub fn to(&self) -> Option<String> {
         match &self.addressing.to {
@@ -709,7 +714,7 @@ impl Context {
         if let Some(awaited) = &mut self.awaited
             && let Ok(first) = awaited.answer.try_recv()
         {
-            tracing::warn!(message_id = %self.message_id(), "the client has its answer already; this one is dropped");
+            tracing::warn!(message_id = %self.message_id(), place = self.place(), "the client has its answer already; this one is dropped");
             self.end_with(first);
         }
     }

@@ -104,7 +104,7 @@ impl Exchange {
                 let _ = sender.send(context);
             }
             None => {
-                tracing::warn!(message_id = %context.message_id(), "the client has its answer already; this one is dropped")
+                tracing::warn!(message_id = %context.message_id(), place = context.place(), "the client has its answer already; this one is dropped")
             }
         }
     }
@@ -187,7 +187,7 @@ impl Parked {
             Some(child) => child.spawn((self.complete)(first, parts)),
             None => {
                 let id = first.message_id();
-                let place = first.plan.place(first.location());
+                let place = first.place();
                 tracing::warn!(
                     message_id = id,
                     place,

@@ -33,7 +33,7 @@ pub(crate) fn one_way_refused(context: &Context, message_id: &str) {
         target: "busbar::fault",
         message_id,
         service = context.service_name(),
-        place = context.plan.place(context.location()),
+        place = context.place(),
         client = %context.sender(),
         "the backend answered a one-way message with {status}; the message may be lost",
     );

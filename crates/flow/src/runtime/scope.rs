@@ -147,7 +147,7 @@ impl Services {
             tracing::error!(target: "busbar::drain", "given up at the end of the drain: {others} messages in steps that do not end");
         }
         self.aggregates.each(|first, others| {
-            let place = first.plan.place(first.location());
+            let place = first.place();
             let first_id = first.message_id();
             for id in std::iter::once(&first_id).chain(others) {
                 log_given_up(id, first.service_name(), &place, "a part that waits in an aggregate");
@@ -388,7 +388,7 @@ fn abandoned(context: &Context) {
         // Named as a whole, and now: what goes on may still come to its end, and its client has no answer all the same.
         Some(scope) if scope.tally.running() > 1 => scope.log_given_up(),
         _ => {
-            let place = context.plan.place(context.location());
+            let place = context.place();
             log_given_up(&context.message_id(), context.service_name(), &place, "its client still waited");
         }
     }

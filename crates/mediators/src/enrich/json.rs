@@ -101,7 +101,7 @@ impl Enrich {
 
 /// Where nothing can be done, nothing is done.
 fn skip(why: &str, context: &Context) -> Result<(), Fault> {
-    tracing::error!(message_id = %context.message_id(), "enrich does nothing: {why}");
+    tracing::error!(message_id = %context.message_id(), place = context.place(), "enrich does nothing: {why}");
     Ok(())
 }
 

@@ -27,7 +27,7 @@ impl Enrich {
         let part = match part {
             Some(part) => part,
             None => {
-                tracing::error!(message_id = %context.message_id(), "enrich: the source is empty");
+                tracing::error!(message_id = %context.message_id(), place = context.place(), "enrich: the source is empty");
                 match &self.target {
                     // What is to be added to a property does not take its place.
                     Target::Property(Scope::Default, name) if self.action != Action::Child => {
@@ -82,7 +82,8 @@ impl Enrich {
         }
         let place = match &self.target {
             Target::Custom(expression) => {
-                Some(expression.nodes(context)?.first().copied().ok_or_else(invalid_target)?)
+                let node = expression.nodes(context)?.first().copied().ok_or_else(invalid_target)?;
+                Some(target(&context.envelope()?.document, node)?)
             }
             _ => context.envelope()?.payload(),
         };
@@ -183,6 +184,7 @@ impl Enrich {
             return Err(invalid_target()
                 .because("the element is the whole value of the property: nothing has a place beside it"));
         }
+        let place = target(&held.document, place)?;
         let mut document = (*held.document).clone();
         put(&mut document, place, part, self.action);
         let value = XmlValue { document: Arc::new(document), nodes: held.nodes.clone() };
@@ -243,6 +245,16 @@ impl Enrich {
                 }
             }
         }
+    }
+}
+
+/// The node, if something can be put there: neither a comment nor a processing instruction.
+fn target(document: &Document, node: NodeId) -> Result<NodeId, Fault> {
+    match document.kind(node) {
+        NodeKind::Element | NodeKind::Text | NodeKind::Attribute => Ok(node),
+        NodeKind::Comment => Err(invalid_target().because("it is a comment")),
+        NodeKind::ProcessingInstruction => Err(invalid_target().because("it is a processing instruction")),
+        _ => Err(invalid_target()),
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) fn warn_of_no_json(text: &str, template: &str, context: &Context) {
     if !text.is_empty()
         && let Err(why) = serde_json::from_str::<serde_json::Value>(text)
     {
-        let place = context.plan().place(context.location());
+        let place = context.place();
         tracing::warn!(message_id = %context.message_id(), place, cause = %why, "what {template} made is not JSON");
     }
 }
