@@ -31,9 +31,18 @@ pub(super) fn compile(
         return None;
     }
     let service = factory(description, compiler)?;
-    let secured =
-        SecuredService { kind: "data service", name: &description.name, policies: &description.policies };
+    let secured = SecuredService {
+        kind: "data service",
+        name: &description.name,
+        policies: &description.policies,
+        roles: description.allow_roles.as_ref(),
+    };
     let stages = security_of(&secured, description.enable_sec, compiler);
+    if let Some(config) = description.configs.iter().find(|config| config.odata && !stages.is_empty()) {
+        let message = format!("`enableOData` of the data service `{name}` has no effect with `enableSec`");
+        let label = "tables are not served: a client signs messages, not the paths of tables";
+        compiler.warning("ignored-parameter", message, config.span, label);
+    }
     let id = compiler.reserve();
     let steps = Arc::clone(&service).steps().into_iter();
     let steps = steps.map(|step| Planned::new(step, "dataService", description.span)).collect();

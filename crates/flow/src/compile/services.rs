@@ -13,6 +13,9 @@ use config::Mapping;
 use diagnostics::Span;
 use std::sync::Arc;
 
+/// The parameter of a secured service with the only roles whose users are let in.
+const ALLOW_ROLES: &str = "allowRoles";
+
 /// The stages of every service.
 pub(super) fn of_services() -> Stages {
     vec![Arc::new(addressing::OfService)]
@@ -39,6 +42,11 @@ pub(super) fn security_of(
             if let Some(policy) = service.policies.first() {
                 let message = "`policy` has no effect without `enableSec`";
                 compiler.warning("ineffective-policy", message, policy.span, "nothing is engaged by it");
+            }
+            if let Some(roles) = service.roles {
+                let message = format!("`{ALLOW_ROLES}` has no effect without `enableSec`");
+                let label = "nobody is asked who they are: expected `enableSec` and a policy for users";
+                compiler.warning("ineffective-policy", message, roles.span, label);
             }
         }
     }
@@ -75,7 +83,12 @@ pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
         true => texts.map(|(name, text)| (Arc::from(name), message::Value::from(text))).collect(),
         false => Vec::new(),
     };
-    let service = SecuredService { kind: "proxy service", name: &proxy.name, policies: &proxy.policies };
+    let service = SecuredService {
+        kind: "proxy service",
+        name: &proxy.name,
+        policies: &proxy.policies,
+        roles: proxy.parameters.iter().rfind(|parameter| parameter.name == ALLOW_ROLES),
+    };
     let mut stages = security_of(&service, proxy.enable_sec, compiler);
     // The first stage from the wire is that of security: the others read only messages that it has let in.
     stages.extend(of_services());
