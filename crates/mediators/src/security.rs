@@ -354,9 +354,9 @@ pub(crate) fn service(service: &SecuredService<'_>, compiler: &mut Compiler<'_>)
         return None;
     };
     let request = policy(&incoming.key.value, incoming.key.span, closed, compiler)?;
-    let allowed = allowed(service, &request, closed, compiler)?;
-    if request.is_none() {
-        if request.id == "NoSecurity" {
+    let allowed = allowed(service, &request.policy, closed, compiler)?;
+    if request.policy.is_none() {
+        if request.policy.id == "NoSecurity" {
             return Some(Stages::new());
         }
         let message = format!("the policy `{}` asks for no security", incoming.key);
@@ -438,13 +438,19 @@ pub(crate) fn endpoint(
     Some(vec![Arc::new(Secured { role: Role::Initiator, request, answer, roles })])
 }
 
-fn policy(key: &str, place: Span, closed: &str, compiler: &mut Compiler<'_>) -> Option<Policy> {
+/// A policy, and the text that it was read from.
+struct Written {
+    policy: Policy,
+    text: Arc<[u8]>,
+}
+
+fn policy(key: &str, place: Span, closed: &str, compiler: &mut Compiler<'_>) -> Option<Written> {
     let Some(entry) = compiler.entry(key) else {
         compiler.error("bad-policy", format!("there is no policy `{key}`"), place, closed);
         return None;
     };
     match Policy::parse(&entry.bytes) {
-        Ok(policy) => Some(policy),
+        Ok(policy) => Some(Written { policy, text: entry.bytes }),
         Err(why) => {
             compiler.error(
                 "bad-policy",
@@ -457,13 +463,39 @@ fn policy(key: &str, place: Span, closed: &str, compiler: &mut Compiler<'_>) -> 
     }
 }
 
+/// The sides that could be made last, by role and the text of the policy. They outlive a reload.
+#[derive(Default)]
+struct LastSides(Mutex<Vec<(Role, Arc<[u8]>, Arc<Side>)>>);
+
+impl LastSides {
+    /// Most of them. Where policies change all the time, the oldest is forgotten.
+    const MOST: usize = 1000;
+
+    fn get(&self, role: Role, text: &[u8]) -> Option<Arc<Side>> {
+        let sides = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sides.iter().find(|(of, its, _)| *of == role && **its == *text).map(|(_, _, side)| Arc::clone(side))
+    }
+
+    fn keep(&self, role: Role, text: Arc<[u8]>, side: Arc<Side>) {
+        let mut sides = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sides.retain(|(of, its, _)| *of != role || *its != text);
+        if sides.len() >= LastSides::MOST {
+            sides.remove(0);
+        }
+        sides.push((role, text, side));
+    }
+}
+
+/// A side of a policy. Where its keys cannot be used any more (a key store that is just being written, a wrong password), those that could
+/// be used last stay in use: the services of a bus must not end with a file.
 fn side(
     role: Role,
-    policy: Policy,
+    Written { policy, text }: Written,
     place: Span,
     closed: &str,
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<Side>> {
+    let last = compiler.services.kept.get::<LastSides>();
     match make_side(role, policy, compiler) {
         Ok(side) => {
             let users = &compiler.services.settings.users;
@@ -471,11 +503,20 @@ fn side(
                 let message = "the policy asks for users, and none are set";
                 compiler.warning("no-users", message, place, "everybody is refused: set `http.users`");
             }
-            Some(Arc::new(side))
+            let side = Arc::new(side);
+            last.keep(role, text, Arc::clone(&side));
+            Some(side)
         }
         Err(why) => {
-            compiler.error("bad-policy", format!("the policy cannot be kept: {why}"), place, closed);
-            None
+            let old = last.get(role, &text);
+            if old.is_some() {
+                let message = format!("the keys of a policy stay as they are: {why}");
+                tracing::error!(target: "busbar::reload", "{message}");
+                compiler.warning("bad-policy", message, place, "those that could be used last stay in use");
+            } else {
+                compiler.error("bad-policy", format!("the policy cannot be kept: {why}"), place, closed);
+            }
+            old
         }
     }
 }
