@@ -38,6 +38,11 @@ pub fn respelt<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     same.all(|other| other == first).then_some(first)
 }
 
+/// The edit distance of two short words, as [`nearest`] counts it.
+pub(crate) fn distance_of(a: &str, b: &str) -> usize {
+    distance(&a.chars().collect::<Vec<_>>(), &b.chars().collect::<Vec<_>>())
+}
+
 /// Optimal string alignment distance.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before_last = vec![0; b.len() + 1];
