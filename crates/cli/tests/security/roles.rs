@@ -186,6 +186,8 @@ fn roles_are_required_wherever_they_are_written() {
             "<policy key='users'/><enableSec/><parameter name='allowRoles'>admin,clerk</parameter>",
         ),
         data("Open", ""),
+        data("Guarded", "<parameter name='accessProfile'>staff</parameter><parameter name='accessScopes'>clerk</parameter>"),
+        data("Unguarded", "<parameter name='accessProfile'>nobody</parameter>"),
         call("one", handler),
         call("all", handler),
         of_scope,
@@ -240,6 +242,11 @@ fn roles_are_required_wherever_they_are_written() {
     for (path, status) in [(closed, 404), (open, 200)] {
         assert_eq!(support::ask(bus.http(), "GET", path, b"").unwrap().0, status, "{path}");
     }
+    for (path, status) in
+        [("/services/Guarded/one", 401), ("/odata/Guarded/db/", 401), ("/odata/Unguarded/db/", 503)]
+    {
+        assert_eq!(support::ask(bus.http(), "GET", path, b"").unwrap().0, status, "{path}");
+    }
     bus.says("`enableOData` of the data service `Closed` has no effect with `enableSec`", 1);
     // Of an access profile: a role with a blank is one role, in scopes too.
     for (user, path, status, salary, bonus) in [
@@ -250,6 +257,11 @@ fn roles_are_required_wherever_they_are_written() {
         ("eve", "/all", 500, false, false),
         ("eve", "/scope", 200, false, false),
         ("alice", "/scope", 403, false, false),
+        ("bob", "/services/Guarded/one", 200, false, true),
+        ("bob", "/odata/Guarded/db/", 200, false, false),
+        ("alice", "/services/Guarded/one", 403, false, false),
+        ("alice", "/odata/Guarded/db/", 403, false, false),
+        ("bob", "/services/Unguarded/one", 503, false, false),
     ] {
         let more = format!(
             "Authorization: Basic {}\r\nConnection: close\r\n",

@@ -43,8 +43,8 @@ pub struct DataService {
     pub enable_sec: bool,
     /// The policies of WS-Security.
     pub policies: Vec<Policy>,
-    /// The parameter `allowRoles`: with WS-Security the only roles whose users are let in.
-    pub allow_roles: Option<Parameter>,
+    /// Parameters that say who is let in: `accessProfile`, `accessScopes`, and with WS-Security `allowRoles`.
+    pub parameters: Vec<Parameter>,
     /// Parts that have no effect here, with the reason.
     pub ignored: Vec<(Key, &'static str)>,
     /// The whole element.
@@ -327,6 +327,8 @@ pub(crate) const SHAPE: Shape = Shape {
         "passwordManager",
     ],
 };
+/// The parameters of a data service that have an effect.
+const PARAMETERS: [&str; 3] = ["accessProfile", "accessScopes", "allowRoles"];
 const TRIGGER: Shape =
     Shape { attributes: &["id", "language"], elements: &["expression", "target-topic", "subscriptions"] };
 const QUERY: Shape = Shape {
@@ -433,8 +435,11 @@ impl DataService {
                     "there is no Java: roles are those of `http.roles`, and the scopes of who was let in",
                 ),
                 "passwordManager" => ignore(child, "secrets are where those of all artifacts are"),
-                "parameter" if child.attr("name").map(str::trim) != Some("allowRoles") => {
-                    ignore(child, "the parameter of data services is `allowRoles`");
+                "parameter" if child.attr("name").is_none_or(|name| !PARAMETERS.contains(&name.trim())) => {
+                    ignore(
+                        child,
+                        "parameters of data services are `accessProfile`, `accessScopes`, `allowRoles`",
+                    );
                 }
                 _ => {}
             }
@@ -488,9 +493,7 @@ impl DataService {
                 .children_named("policy")
                 .filter_map(|policy| Policy::parse(policy, reading.diagnostics))
                 .collect(),
-            allow_roles: Parameter::children(element, reading.injector, reading.diagnostics)
-                .into_iter()
-                .rfind(|parameter| parameter.name == "allowRoles"),
+            parameters: Parameter::children(element, reading.injector, reading.diagnostics),
             ignored,
             span: element.span(),
         })

@@ -2,7 +2,8 @@
 
 use super::Compiler;
 use super::definition::SecuredService;
-use super::services::security_of;
+use super::handlers;
+use super::services::{allowed_roles, security_of};
 use crate::runtime::artifacts::Proxy;
 use crate::runtime::data::DataService;
 use crate::runtime::plan::{List, Planned};
@@ -35,7 +36,7 @@ pub(super) fn compile(
         kind: "data service",
         name: &description.name,
         policies: &description.policies,
-        roles: description.allow_roles.as_ref(),
+        roles: allowed_roles(&description.parameters),
     };
     let stages = security_of(&secured, description.enable_sec, compiler);
     if let Some(config) = description.configs.iter().find(|config| config.odata && !stages.is_empty()) {
@@ -60,7 +61,12 @@ pub(super) fn compile(
         activation: compiler.services.states.get(compiler.artifact_identity()),
         start_on_load: description.active,
         properties: Vec::new(),
-        guard: None,
+        guard: handlers::of_service(
+            &description.parameters,
+            "the data service",
+            description.name.span,
+            compiler,
+        ),
         stages,
         endpoint: None,
         in_sequence: Some(SequenceRef::Known(id)),

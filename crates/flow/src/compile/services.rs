@@ -16,6 +16,11 @@ use std::sync::Arc;
 /// The parameter of a secured service with the only roles whose users are let in.
 const ALLOW_ROLES: &str = "allowRoles";
 
+/// The parameter of a service with the roles whose users are let in.
+pub(super) fn allowed_roles(parameters: &[config::Parameter]) -> Option<&config::Parameter> {
+    parameters.iter().rfind(|parameter| parameter.name == ALLOW_ROLES)
+}
+
 /// The stages of every service.
 pub(super) fn of_services() -> Stages {
     vec![Arc::new(addressing::OfService)]
@@ -87,7 +92,7 @@ pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
         kind: "proxy service",
         name: &proxy.name,
         policies: &proxy.policies,
-        roles: proxy.parameters.iter().rfind(|parameter| parameter.name == ALLOW_ROLES),
+        roles: allowed_roles(&proxy.parameters),
     };
     let mut stages = security_of(&service, proxy.enable_sec, compiler);
     // The first stage from the wire is that of security: the others read only messages that it has let in.
@@ -99,7 +104,7 @@ pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
         activation: compiler.services.states.get(compiler.artifact_identity()),
         start_on_load: proxy.start_on_load && !wsdl.inactive,
         properties,
-        guard: handlers::of_proxy(proxy, compiler),
+        guard: handlers::of_service(&proxy.parameters, "the proxy service", proxy.name.span, compiler),
         stages,
         endpoint,
         in_sequence,
