@@ -463,9 +463,12 @@ fn policy(key: &str, place: Span, closed: &str, compiler: &mut Compiler<'_>) -> 
     }
 }
 
-/// The sides that could be made last, by role and the text of the policy. They outlive a reload.
+/// A side by its role and the text of its policy.
+type Kept = (Role, Arc<[u8]>, Arc<Side>);
+
+/// The sides that could be made last. They outlive a reload.
 #[derive(Default)]
-struct LastSides(Mutex<Vec<(Role, Arc<[u8]>, Arc<Side>)>>);
+struct LastSides(Mutex<Vec<Kept>>);
 
 impl LastSides {
     /// Most of them. Where policies change all the time, the oldest is forgotten.
