@@ -647,9 +647,9 @@ impl Configuration {
 }
 
 impl FaultyArtifact {
-    /// An artifact that is left out.
+    /// An artifact that is left out. The log and the admin address show the message: credentials of URLs in it are hidden.
     pub fn new(kind: ArtifactKind, name: Option<String>, span: Span, message: impl Into<String>) -> Self {
-        let message = message.into();
+        let message = diagnostics::without_credentials(&message.into()).into_owned();
         FaultyArtifact {
             kind,
             name,

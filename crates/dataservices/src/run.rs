@@ -198,6 +198,7 @@ impl Run {
     async fn batch(&mut self, at: usize, all: &[Givens]) -> Result<bool, Trouble> {
         let service = Arc::clone(&self.service);
         let operation: &Operation = &service.operations[at];
+        self.may_run(operation)?;
         for givens in all {
             // As in WSO2, the responses of a batch are dropped.
             let writer_before = self.unheard();
@@ -215,6 +216,7 @@ impl Run {
     async fn operation(&mut self, at: usize, givens: &Givens) -> Result<bool, Trouble> {
         let service = Arc::clone(&self.service);
         let operation = &service.operations[at];
+        self.may_run(operation)?;
         let has_result = service.queries[operation.call.query].result.is_some();
         let scope = Scope { parameters: givens, row: None, numbers: false };
         self.call(&operation.call, scope, 0)
@@ -224,6 +226,16 @@ impl Run {
             self.writer.status();
         }
         Ok(has_result || operation.status)
+    }
+
+    /// Refuses a client who has none of the roles that the query of an operation is for: there is nothing else to answer.
+    fn may_run(&self, operation: &Operation) -> Result<(), Trouble> {
+        if self.terms.sees(&operation.call.roles) {
+            return Ok(());
+        }
+        let why = format!("it is for the roles {}", operation.call.roles.join(", "));
+        let refused = Trouble { status: 403, ..Trouble::new(code::UNKNOWN, why) };
+        Err(refused.during(&operation.label, &Givens::new(), &operation.written))
     }
 
     /// Runs a query with the parameters of a call.

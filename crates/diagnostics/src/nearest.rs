@@ -34,9 +34,6 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         }
         lower.clear();
         lower.extend(candidate.chars().flat_map(char::to_lowercase));
-        if lower.len().abs_diff(wanted.len()) > allowed {
-            continue;
-        }
         if let Some(distance) = table.distance(&wanted, &lower, allowed) {
             found = Some(candidate);
             match distance {
@@ -70,6 +67,12 @@ pub fn respelt<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     same.all(|other| other == first).then_some(first)
 }
 
+/// Whether one edit makes one word the other, as [`nearest`] counts it.
+pub(crate) fn differ_by_one(a: &str, b: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    Table::default().distance(&a, &b, 1) == Some(1)
+}
+
 /// The last three rows of the table of distances.
 #[derive(Default)]
 struct Table {
@@ -81,6 +84,9 @@ struct Table {
 impl Table {
     /// Optimal string alignment distance, if it is at most `allowed`. Only the fields of the table are computed that can be so.
     fn distance(&mut self, a: &[char], b: &[char], allowed: usize) -> Option<usize> {
+        if a.len().abs_diff(b.len()) > allowed {
+            return None;
+        }
         let Table { before_last, last, row } = self;
         for each in [&mut *before_last, &mut *last, &mut *row] {
             each.clear();
@@ -185,8 +191,7 @@ mod tests {
             let (a, b) = (word(), word());
             let expected = distance(&a, &b);
             for allowed in 0..5 {
-                let found =
-                    if a.len().abs_diff(b.len()) > allowed { None } else { table.distance(&a, &b, allowed) };
+                let found = table.distance(&a, &b, allowed);
                 assert_eq!(found, Some(expected).filter(|d| *d <= allowed), "{a:?} {b:?} {allowed}");
             }
         }

@@ -88,6 +88,8 @@ pub fn is_secret(name: &str) -> bool {
         return false;
     }
     PARTS.iter().any(|part| name.contains(part))
+        // Somebody who has misspelt the name is shown the line with the value.
+        || is_almost(&name, "password")
         // The signature in an address that lets in whoever has it.
         || name == "sig"
         || name.ends_with("cookie")
@@ -95,6 +97,11 @@ pub fn is_secret(name: &str) -> bool {
         || name.ends_with("pwd")
         || name.ends_with("pass")
         || name.ends_with("authorization")
+}
+
+/// Whether a word is another one with a letter too few, too many, wrong or swapped with its neighbour.
+fn is_almost(word: &str, other: &str) -> bool {
+    word.len().abs_diff(other.len()) <= 1 && crate::nearest::differ_by_one(word, other)
 }
 
 /// The prefixes of a text that may contain `<`.
@@ -250,6 +257,8 @@ mod tests {
                 "<property name='db.Password' scope=\"x\" value='a b'/>",
                 "<property name='db.Password' scope=\"x\" value='* *'/>",
             ),
+            ("<property name='pasword'>abc</property>", "<property name='pasword'>***</property>"),
+            ("<a passowrd='b' passive='c' keyword='d'/>", "<a passowrd='*' passive='c' keyword='d'/>"),
             ("<parameter name=\"api-key\">abc</parameter>", "<parameter name=\"api-key\">***</parameter>"),
             (
                 "<header name='Authorization' value='Basic x'/>",

@@ -66,7 +66,7 @@ pub const LOADING: &[Loading] = &[
     rule("ignored-element", "an element has no effect at its place"),
     rule("ignored-parameter", "a parameter has no effect"),
     rule("incomplete-mediator", "a mediator lacks a necessary part"),
-    rule("ineffective-policy", "a policy of a proxy service has no effect without `enableSec`"),
+    rule("ineffective-policy", "a policy, or the roles, of a service have no effect without `enableSec`"),
     rule("java-class", "a script names a Java class that Busbar does not have"),
     rule("missing-argument", "a placeholder has no argument"),
     rule("missing-attribute", "a necessary attribute is missing"),

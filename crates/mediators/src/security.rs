@@ -29,6 +29,8 @@ struct Secured {
     request: Option<Arc<Side>>,
     /// For answers.
     answer: Option<Arc<Side>>,
+    /// The roles of which users of a service must have one, beside those of its policy (`allowRoles`).
+    roles: Arc<[String]>,
 }
 
 /// What a request leaves for its answer, with the message: of a service, and of an endpoint, which may both be on the way of one message.
@@ -73,10 +75,10 @@ impl Stage for Secured {
     fn comes_in<'a>(&'a self, context: &'a mut Context) -> Staged<'a> {
         let Some(side) = self.side(Way::In).cloned() else { return Box::pin(async { Ok(()) }) };
         Box::pin(async move {
-            let with = Arc::clone(&side);
+            let (with, allowed) = (Arc::clone(&side), Arc::clone(&self.roles));
             // RSA takes a millisecond, however small the message is.
             let came = once_on(context, ALWAYS, move |context| match with.role {
-                Role::Recipient => open_service(&with, context),
+                Role::Recipient => open_service(&with, &allowed, context),
                 Role::Initiator => open_endpoint(&with, context),
             });
             let Some(came) = came.await? else { return Ok(()) };
@@ -267,7 +269,7 @@ fn unsecured(why: &str) -> Fault {
     Fault { sending: true, processed: true, ..fault }
 }
 
-fn open_service(side: &Arc<Side>, context: &mut Context) -> Result<Option<Came>, Fault> {
+fn open_service(side: &Arc<Side>, allowed: &[String], context: &mut Context) -> Result<Option<Came>, Fault> {
     let document = match taken(context) {
         Ok(document) => document,
         Err(fault) if fault.status != 500 => return Err(fault),
@@ -285,10 +287,9 @@ fn open_service(side: &Arc<Side>, context: &mut Context) -> Result<Option<Came>,
         Err(why) => return Err(refused(context, &Failure::invalid(why))),
     };
     let security::Opened { user, signer, between, endorser, .. } = opened;
-    let wanted = &side.policy.config.roles;
-    if !wanted.is_empty() {
-        let roles = user.as_ref().and_then(|user| context.services().settings.roles.get(user));
-        if !roles::suffice(roles.map_or(&[], Vec::as_slice), wanted) {
+    for wanted in [&side.policy.config.roles, allowed].into_iter().filter(|wanted| !wanted.is_empty()) {
+        let roles = user.as_ref().map(|user| roles::of_user(user, &context.services().settings));
+        if !roles::suffice(&roles.unwrap_or_default(), wanted) {
             let why = format!("the user has none of the roles {}", wanted.join(", "));
             return Err(refused(context, &Failure::authentication(why)));
         }
@@ -353,8 +354,9 @@ pub(crate) fn service(service: &SecuredService<'_>, compiler: &mut Compiler<'_>)
         return None;
     };
     let request = policy(&incoming.key.value, incoming.key.span, closed, compiler)?;
-    if request.is_none() {
-        if request.id == "NoSecurity" {
+    let allowed = allowed(service, &request.policy, closed, compiler)?;
+    if request.policy.is_none() {
+        if request.policy.id == "NoSecurity" {
             return Some(Stages::new());
         }
         let message = format!("the policy `{}` asks for no security", incoming.key);
@@ -370,7 +372,41 @@ pub(crate) fn service(service: &SecuredService<'_>, compiler: &mut Compiler<'_>)
         }
         None => None,
     };
-    Some(vec![Arc::new(Secured { role: Role::Recipient, request: Some(request), answer })])
+    Some(vec![Arc::new(Secured { role: Role::Recipient, request: Some(request), answer, roles: allowed })])
+}
+
+/// The roles of the parameter `allowRoles`, none where it is absent; `None` after a recorded error.
+fn allowed(
+    service: &SecuredService<'_>,
+    request: &Policy,
+    closed: &str,
+    compiler: &mut Compiler<'_>,
+) -> Option<Arc<[String]>> {
+    let Some(parameter) = service.roles else { return Some(Arc::default()) };
+    let names = parameter.value.text().unwrap_or_default().split(',').map(str::trim);
+    let names: Arc<[String]> = names.filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let why = if names.is_empty() {
+        "expected names of roles, separated by commas".to_owned()
+    } else {
+        match without_user(request, &names) {
+            Some(why) => why,
+            None => return Some(names),
+        }
+    };
+    let message = format!("`allowRoles` of the {} `{}` cannot be kept: {why}", service.kind, service.name);
+    compiler.error("bad-policy", message, parameter.span, closed);
+    None
+}
+
+/// Why users in these roles cannot be told from others, if the policy asks for no users.
+fn without_user(policy: &Policy, roles: &[String]) -> Option<String> {
+    let is_open = roles.is_empty() || roles::suffice(&[], roles);
+    (policy.user.is_none() && !is_open).then(|| {
+        let roles = roles.join(", ");
+        format!(
+            "it is for users in the roles {roles}, and asks for no UsernameToken that would say who the user is"
+        )
+    })
 }
 
 /// The stage of an endpoint.
@@ -398,16 +434,23 @@ pub(crate) fn endpoint(
         compiler.error("bad-policy", "`enableSec` names no policy", span, closed);
         return None;
     }
-    Some(vec![Arc::new(Secured { role: Role::Initiator, request, answer })])
+    let roles = Arc::default();
+    Some(vec![Arc::new(Secured { role: Role::Initiator, request, answer, roles })])
 }
 
-fn policy(key: &str, place: Span, closed: &str, compiler: &mut Compiler<'_>) -> Option<Policy> {
+/// A policy, and the text that it was read from.
+struct Written {
+    policy: Policy,
+    text: Arc<[u8]>,
+}
+
+fn policy(key: &str, place: Span, closed: &str, compiler: &mut Compiler<'_>) -> Option<Written> {
     let Some(entry) = compiler.entry(key) else {
         compiler.error("bad-policy", format!("there is no policy `{key}`"), place, closed);
         return None;
     };
     match Policy::parse(&entry.bytes) {
-        Ok(policy) => Some(policy),
+        Ok(policy) => Some(Written { policy, text: entry.bytes }),
         Err(why) => {
             compiler.error(
                 "bad-policy",
@@ -420,13 +463,42 @@ fn policy(key: &str, place: Span, closed: &str, compiler: &mut Compiler<'_>) -> 
     }
 }
 
+/// A side by its role and the text of its policy.
+type Kept = (Role, Arc<[u8]>, Arc<Side>);
+
+/// The sides that could be made last. They outlive a reload.
+#[derive(Default)]
+struct LastSides(Mutex<Vec<Kept>>);
+
+impl LastSides {
+    /// Most of them. Where policies change all the time, the oldest is forgotten.
+    const MOST: usize = 1000;
+
+    fn get(&self, role: Role, text: &[u8]) -> Option<Arc<Side>> {
+        let sides = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sides.iter().find(|(of, its, _)| *of == role && **its == *text).map(|(_, _, side)| Arc::clone(side))
+    }
+
+    fn keep(&self, role: Role, text: Arc<[u8]>, side: Arc<Side>) {
+        let mut sides = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sides.retain(|(of, its, _)| *of != role || *its != text);
+        if sides.len() >= LastSides::MOST {
+            sides.remove(0);
+        }
+        sides.push((role, text, side));
+    }
+}
+
+/// A side of a policy. Where its keys cannot be used any more (a key store that is just being written, a wrong password), those that could
+/// be used last stay in use: the services of a bus must not end with a file.
 fn side(
     role: Role,
-    policy: Policy,
+    Written { policy, text }: Written,
     place: Span,
     closed: &str,
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<Side>> {
+    let last = compiler.services.kept.get::<LastSides>();
     match make_side(role, policy, compiler) {
         Ok(side) => {
             let users = &compiler.services.settings.users;
@@ -434,11 +506,20 @@ fn side(
                 let message = "the policy asks for users, and none are set";
                 compiler.warning("no-users", message, place, "everybody is refused: set `http.users`");
             }
-            Some(Arc::new(side))
+            let side = Arc::new(side);
+            last.keep(role, text, Arc::clone(&side));
+            Some(side)
         }
         Err(why) => {
-            compiler.error("bad-policy", format!("the policy cannot be kept: {why}"), place, closed);
-            None
+            let old = last.get(role, &text);
+            if old.is_some() {
+                let message = format!("the keys of a policy stay as they are: {why}");
+                tracing::error!(target: "busbar::reload", "{message}");
+                compiler.warning("bad-policy", message, place, "those that could be used last stay in use");
+            } else {
+                compiler.error("bad-policy", format!("the policy cannot be kept: {why}"), place, closed);
+            }
+            old
         }
     }
 }
@@ -447,14 +528,9 @@ fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side
     let settings = &compiler.services.settings.security;
     let config = &policy.config;
     if role == Role::Recipient
-        && !config.roles.is_empty()
-        && policy.user.is_none()
-        && !roles::suffice(&[], &config.roles)
+        && let Some(why) = without_user(&policy, &config.roles)
     {
-        return Err(format!(
-            "it is for users in the roles {}, and asks for no UsernameToken that would say who the user is",
-            config.roles.join(", ")
-        ));
+        return Err(why);
     }
     let message = matches!(policy.binding, Binding::Asymmetric { .. } | Binding::Symmetric { .. });
     let mut store = KeyStore::default();

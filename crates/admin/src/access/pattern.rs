@@ -3,6 +3,8 @@
 use crate::escape;
 use crate::time;
 use flow::access::{Access, RequestLine};
+use message::redact;
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::time::SystemTime;
 
@@ -196,18 +198,18 @@ impl Piece {
                 RequestLine::Whole(method, target, version) => {
                     escape::ascii(method, out);
                     out.push(' ');
-                    escape::ascii(target, out);
+                    escape::ascii(&shown(target), out);
                     out.push(' ');
                     out.push_str(version.as_str());
                 }
-                RequestLine::Received(line) => or_nothing(Some(line), out),
+                RequestLine::Received(line) => or_nothing(Some(&shown(line)), out),
             },
             Piece::Method => or_nothing(words(0), out),
             Piece::Path => or_nothing(path, out),
             Piece::Query => {
                 if let Some(query) = query {
                     out.push('?');
-                    escape::ascii(query, out);
+                    escape::ascii(&shown(query), out);
                 }
             }
             Piece::Protocol => or_nothing(words(2), out),
@@ -224,7 +226,7 @@ impl Piece {
                     Unit::Seconds => write!(out, "{}", elapsed.as_secs())?,
                 }
             }
-            Piece::Referer => or_nothing(access.referer, out),
+            Piece::Referer => or_nothing(access.referer.map(shown).as_deref(), out),
             Piece::Agent => or_nothing(access.agent, out),
             Piece::Host => or_nothing(Some(access.host), out),
             Piece::ContentType => or_nothing(access.content_type, out),
@@ -237,6 +239,11 @@ impl Piece {
         }
         Ok(())
     }
+}
+
+/// An address as it may be shown: what clients put into queries lets in whoever reads the log (`?access_token=…`).
+fn shown(address: &str) -> Cow<'_, str> {
+    if address.contains('=') { redact::addresses(address) } else { Cow::Borrowed(address) }
 }
 
 fn or_nothing(text: Option<&str>, out: &mut String) {
@@ -309,6 +316,18 @@ mod tests {
         };
         assert_eq!(line("\"%r\" %v %b", hostile), r#""POST /a\"\x1b[2J\n\xc3\xa9\\ HTTP/1.1" h\r\nx -"#);
         assert_eq!(line("%b %B", |access| access.bytes = 0), "- 0");
+    }
+
+    #[test]
+    fn secrets_in_addresses_are_hidden() {
+        let secret = |access: &mut Access<'_>| {
+            access.line = RequestLine::Whole("GET", "/a?x=1&access_token=abc&sig=d%2Be", Version::Http2);
+            access.referer = Some("https://u:p@h/?api_key=f&y=2");
+        };
+        let shown = "GET /a?x=1&access_token=***&sig=*** HTTP/2 ?x=1&access_token=***&sig=*** https://***@h/?api_key=***&y=2";
+        assert_eq!(line("%r %q %{Referer}i", secret), shown);
+        let refused = |access: &mut Access<'_>| access.line = RequestLine::Received("GET /a?token=abc&b");
+        assert_eq!(line("%r %q", refused), "GET /a?token=***&b ?token=***&b");
     }
 
     #[test]

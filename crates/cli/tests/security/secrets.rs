@@ -158,6 +158,7 @@ const ARTIFACTS: &str = r#"<definitions xmlns="http://ws.apache.org/ns/synapse">
 <endpoint name="Url"><address uri="http://127.0.0.1:1/x?api_key=PLANTED-query-1&amp;a=b"/></endpoint>
 <endpoint name="Signed"><http uri-template="http://127.0.0.1:1/flow?sv=1&amp;sig=PLANTED-sig-1" method="post"/></endpoint>
 <endpoint name="User"><address uri="http://bus:PLANTED-url-1@127.0.0.1:1/x"/></endpoint>
+<localEntry key="Gone" src="http://bus:PLANTED-entry-1@127.0.0.1:1/e.xml?sig=PLANTED-entry-1"/>
 <endpoint name="OAuth"><http uri-template="http://127.0.0.1:1/a" method="get"><authentication><oauth><clientCredentials><clientId>id</clientId>
 <clientSecret>PLANTED-oauth-1</clientSecret><tokenUrl>http://127.0.0.1:1/token</tokenUrl></clientCredentials></oauth></authentication></http></endpoint>
 <endpoint name="Basic"><http uri-template="http://127.0.0.1:1/a" method="get"><authentication><basicAuth><username>bus</username>
@@ -191,7 +192,10 @@ fn planted_secrets_are_in_no_output() {
     std::fs::write(root.join("busbar.toml"), settings).unwrap();
     std::fs::write(root.join("synapse.xml"), ARTIFACTS).unwrap();
     let path = root.to_str().unwrap();
-    let bus = Process::run(&root, &["--set", "log.level=trace"]);
+    let access = root.join("access.log");
+    let to = format!("log.access_to={}", access.display());
+    let bus =
+        Process::run(&root, &["--set", "log.level=trace", "--set", "log.access=combined", "--set", &to]);
     let admin = bus.field("admin").to_owned();
     let mut outputs = vec![("ready".to_owned(), bus.ready.clone())];
     let mut asked = |method: &str, path: &str| {
@@ -291,6 +295,10 @@ fn planted_secrets_are_in_no_output() {
         ));
     }
     outputs.push(("the log".to_owned(), bus.stderr()));
+    support::until("the access log is written", || {
+        std::fs::read_to_string(&access).is_ok_and(|text| text.contains("/services/Broken?"))
+    });
+    outputs.push(("the access log".to_owned(), std::fs::read_to_string(&access).unwrap()));
     outputs.extend(answers);
     for (what, text) in outputs {
         if let Some(at) = text.find("PLANTED") {

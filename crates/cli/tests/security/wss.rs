@@ -289,6 +289,49 @@ fn without_keys_a_service_is_left_out_and_never_open() {
 }
 
 #[test]
+fn keys_that_cannot_be_read_any_more_stay_in_use() {
+    let port = support::free_port();
+    let root = directory("rotation", port);
+    let bus = with_keys(&root, port);
+    let read = |file: &str| fs::read(root.join(file)).unwrap();
+    let reload = |times: usize| {
+        bus.signal("HUP");
+        bus.says("reloaded: ", times);
+    };
+    let (service, client) = (read("service.pem"), read("client.crt"));
+    // A key store that is just being written, one that is gone, and another one's list of trusted certificates that is none.
+    let broken: [(&str, Option<&[u8]>); 4] = [
+        ("service.pem", Some(&service[..service.len() / 2])),
+        ("service.pem", Some(b"")),
+        ("service.pem", None),
+        ("client.crt", Some(b"-----BEGIN CERTIFICATE-----\nAAAA")),
+    ];
+    for (at, (file, bytes)) in broken.into_iter().enumerate() {
+        match bytes {
+            Some(bytes) => fs::write(root.join(file), bytes).unwrap(),
+            None => fs::remove_file(root.join(file)).unwrap(),
+        }
+        reload(2 * at + 1);
+        bus.says("the keys of a policy stay as they are", at + 1);
+        for number in 2..=8 {
+            let (status, body) = post(&bus, &format!("/services/Plain{number}"), REQUEST);
+            assert!(status == 200 && body.contains("price"), "{file} {number}: {body}{}", bus.stderr());
+            let (status, body) = post(&bus, &format!("/services/Secure{number}"), REQUEST);
+            assert!(status == 500 && !body.contains("price"), "{file} {number}: {body}");
+        }
+        fs::write(root.join("service.pem"), &service).unwrap();
+        fs::write(root.join("client.crt"), &client).unwrap();
+        reload(2 * at + 2);
+    }
+    // New keys are taken: nobody trusts them yet.
+    let (both, _) = pem("service");
+    fs::write(root.join("service.pem"), both).unwrap();
+    reload(9);
+    let (status, _) = post(&bus, "/services/Plain2", REQUEST);
+    assert_ne!(status, 200);
+}
+
+#[test]
 fn users_come_from_the_file_user_store_of_a_server() {
     let port = support::free_port();
     let root = directory("store", port);

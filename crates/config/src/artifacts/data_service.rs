@@ -4,6 +4,7 @@ use super::data_source::value;
 use super::{Policy, Reading};
 use crate::element::{Element, Scope};
 use crate::endpoint::{AddressEndpoint, Definition, Endpoint, EndpointKind, Format};
+use crate::parameter::Parameter;
 use crate::read::{self, Shape};
 use crate::value::Key;
 use diagnostics::{Diagnostic, Severity, Span};
@@ -42,6 +43,8 @@ pub struct DataService {
     pub enable_sec: bool,
     /// The policies of WS-Security.
     pub policies: Vec<Policy>,
+    /// Parameters that say who is let in: `accessProfile`, `accessScopes`, and with WS-Security `allowRoles`.
+    pub parameters: Vec<Parameter>,
     /// Parts that have no effect here, with the reason.
     pub ignored: Vec<(Key, &'static str)>,
     /// The whole element.
@@ -319,10 +322,13 @@ pub(crate) const SHAPE: Shape = Shape {
         "xa-datasource",
         "policy",
         "enableSec",
+        "parameter",
         "authorization_provider",
         "passwordManager",
     ],
 };
+/// The parameters of a data service that have an effect.
+const PARAMETERS: [&str; 3] = ["accessProfile", "accessScopes", "allowRoles"];
 const TRIGGER: Shape =
     Shape { attributes: &["id", "language"], elements: &["expression", "target-topic", "subscriptions"] };
 const QUERY: Shape = Shape {
@@ -429,6 +435,12 @@ impl DataService {
                     "there is no Java: roles are those of `http.roles`, and the scopes of who was let in",
                 ),
                 "passwordManager" => ignore(child, "secrets are where those of all artifacts are"),
+                "parameter" if child.attr("name").is_none_or(|name| !PARAMETERS.contains(&name.trim())) => {
+                    ignore(
+                        child,
+                        "parameters of data services are `accessProfile`, `accessScopes`, `allowRoles`",
+                    );
+                }
                 _ => {}
             }
         }
@@ -481,6 +493,7 @@ impl DataService {
                 .children_named("policy")
                 .filter_map(|policy| Policy::parse(policy, reading.diagnostics))
                 .collect(),
+            parameters: Parameter::children(element, reading.injector, reading.diagnostics),
             ignored,
             span: element.span(),
         })
@@ -691,7 +704,7 @@ fn outputs(element: &Element, reading: &mut Reading<'_>) -> Vec<DataOutput> {
             "element" | "attribute" => {
                 check(&FIELD, child, reading);
                 let Some(name) = read::required(child, "name", reading.diagnostics) else { continue };
-                let roles = child.attr("requiredRoles").map(read::names).unwrap_or_default();
+                let roles = roles(child);
                 let namespace = text(child, "namespace");
                 let Some(value) = value_of(child) else {
                     let children = outputs(child, reading);
@@ -720,6 +733,12 @@ fn outputs(element: &Element, reading: &mut Reading<'_>) -> Vec<DataOutput> {
     all
 }
 
+/// The roles that see a part. They are separated by commas: a name may have blanks.
+fn roles(element: &Element) -> Vec<String> {
+    let names = element.attr("requiredRoles").unwrap_or_default().split(',').map(str::trim);
+    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
 fn value_of(element: &Element) -> Option<DataValue> {
     let of = |name: &str| element.attr(name).map(str::to_owned);
     of("column")
@@ -740,7 +759,7 @@ impl DataCall {
             let value = value_of(param).unwrap_or_else(|| DataValue::Parameter(name.value.clone()));
             parameters.push((name, value));
         }
-        let roles = element.attr("requiredRoles").map(read::names).unwrap_or_default();
+        let roles = roles(element);
         Some(DataCall { query, parameters, roles, span: element.start_tag() })
     }
 }

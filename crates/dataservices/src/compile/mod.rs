@@ -99,7 +99,7 @@ pub(crate) fn compile(
         numbers.insert(query.id.clone(), at);
     }
     let triggers = triggers(service, compiler)?;
-    let mut has_roles = false;
+    let mut has_roles = service.operations.iter().any(|operation| !operation.call.roles.is_empty());
     let namespace: Arc<str> = Arc::from(service.namespace.as_str());
     for query in &mut queries {
         let query_described = service.query(&query.id)?;

@@ -2,7 +2,8 @@
 
 use super::Compiler;
 use super::definition::SecuredService;
-use super::services::security_of;
+use super::handlers;
+use super::services::{allowed_roles, security_of};
 use crate::runtime::artifacts::Proxy;
 use crate::runtime::data::DataService;
 use crate::runtime::plan::{List, Planned};
@@ -31,9 +32,18 @@ pub(super) fn compile(
         return None;
     }
     let service = factory(description, compiler)?;
-    let secured =
-        SecuredService { kind: "data service", name: &description.name, policies: &description.policies };
+    let secured = SecuredService {
+        kind: "data service",
+        name: &description.name,
+        policies: &description.policies,
+        roles: allowed_roles(&description.parameters),
+    };
     let stages = security_of(&secured, description.enable_sec, compiler);
+    if let Some(config) = description.configs.iter().find(|config| config.odata && !stages.is_empty()) {
+        let message = format!("`enableOData` of the data service `{name}` has no effect with `enableSec`");
+        let label = "tables are not served: a client signs messages, not the paths of tables";
+        compiler.warning("ignored-parameter", message, config.span, label);
+    }
     let id = compiler.reserve();
     let steps = Arc::clone(&service).steps().into_iter();
     let steps = steps.map(|step| Planned::new(step, "dataService", description.span)).collect();
@@ -51,7 +61,12 @@ pub(super) fn compile(
         activation: compiler.services.states.get(compiler.artifact_identity()),
         start_on_load: description.active,
         properties: Vec::new(),
-        guard: None,
+        guard: handlers::of_service(
+            &description.parameters,
+            "the data service",
+            description.name.span,
+            compiler,
+        ),
         stages,
         endpoint: None,
         in_sequence: Some(SequenceRef::Known(id)),

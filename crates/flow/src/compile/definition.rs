@@ -136,6 +136,8 @@ pub struct SecuredService<'a> {
     pub name: &'a config::Key,
     /// Its policies.
     pub policies: &'a [config::Policy],
+    /// Its parameter `allowRoles`: the only roles whose users are let in.
+    pub roles: Option<&'a config::Parameter>,
 }
 
 /// All mediators that can be compiled, and the names of those that exist in the language but not here yet.

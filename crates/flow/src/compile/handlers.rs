@@ -20,13 +20,18 @@ pub(super) fn compile(
     api.handlers.iter().filter_map(|entry| handler(entry, resources, compiler)).collect()
 }
 
-/// What guards a proxy service: its parameters `accessProfile` and `accessScopes`.
-pub(super) fn of_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) -> Option<Arc<Guard>> {
-    let parameter = |name: &str| proxy.parameters.iter().find(|parameter| parameter.name == name);
+/// What guards a service: its parameters `accessProfile` and `accessScopes`. `what`: the service, as messages call it.
+pub(super) fn of_service(
+    parameters: &[config::Parameter],
+    what: &str,
+    place: Span,
+    compiler: &mut Compiler<'_>,
+) -> Option<Arc<Guard>> {
+    let parameter = |name: &str| parameters.iter().find(|parameter| parameter.name == name);
     let text = |name: &str| parameter(name)?.value.text().map(|text| text.trim().to_owned());
     let access_profile = parameter("accessProfile")?;
     let name = access_profile.value.text().map(str::trim).unwrap_or_default().to_owned();
-    let profile = profile(&name, proxy.name.span, "the proxy service", compiler)?;
+    let profile = profile(&name, place, what, compiler)?;
     let scopes = words(&text("accessScopes").unwrap_or_default());
     Some(Arc::new(Guard { profile, scopes, of_resources: Vec::new(), forbids: false }))
 }

@@ -13,6 +13,14 @@ use config::Mapping;
 use diagnostics::Span;
 use std::sync::Arc;
 
+/// The parameter of a secured service with the only roles whose users are let in.
+const ALLOW_ROLES: &str = "allowRoles";
+
+/// The parameter of a service with the roles whose users are let in.
+pub(super) fn allowed_roles(parameters: &[config::Parameter]) -> Option<&config::Parameter> {
+    parameters.iter().rfind(|parameter| parameter.name == ALLOW_ROLES)
+}
+
 /// The stages of every service.
 pub(super) fn of_services() -> Stages {
     vec![Arc::new(addressing::OfService)]
@@ -39,6 +47,11 @@ pub(super) fn security_of(
             if let Some(policy) = service.policies.first() {
                 let message = "`policy` has no effect without `enableSec`";
                 compiler.warning("ineffective-policy", message, policy.span, "nothing is engaged by it");
+            }
+            if let Some(roles) = service.roles {
+                let message = format!("`{ALLOW_ROLES}` has no effect without `enableSec`");
+                let label = "nobody is asked who they are: expected `enableSec` and a policy for users";
+                compiler.warning("ineffective-policy", message, roles.span, label);
             }
         }
     }
@@ -75,7 +88,12 @@ pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
         true => texts.map(|(name, text)| (Arc::from(name), message::Value::from(text))).collect(),
         false => Vec::new(),
     };
-    let service = SecuredService { kind: "proxy service", name: &proxy.name, policies: &proxy.policies };
+    let service = SecuredService {
+        kind: "proxy service",
+        name: &proxy.name,
+        policies: &proxy.policies,
+        roles: allowed_roles(&proxy.parameters),
+    };
     let mut stages = security_of(&service, proxy.enable_sec, compiler);
     // The first stage from the wire is that of security: the others read only messages that it has let in.
     stages.extend(of_services());
@@ -86,7 +104,7 @@ pub(super) fn compile_proxy(proxy: &config::Proxy, compiler: &mut Compiler<'_>) 
         activation: compiler.services.states.get(compiler.artifact_identity()),
         start_on_load: proxy.start_on_load && !wsdl.inactive,
         properties,
-        guard: handlers::of_proxy(proxy, compiler),
+        guard: handlers::of_service(&proxy.parameters, "the proxy service", proxy.name.span, compiler),
         stages,
         endpoint,
         in_sequence,

@@ -375,10 +375,12 @@ fn route(plan: &Plan, services: &Services, inbound: &Inbound) -> Route {
     Route::Flow { owner: Owner::Main, service_length: start }
 }
 
-/// Whether a data service serves tables. Of one that is left out that is not known: its clients learn that it is not available.
+/// Whether a data service serves tables. One with WS-Security does not: the path, which says what is read or changed, is no part of what a
+/// client signs. Of one that is left out that is not known: its clients learn that it is not available.
 fn may_have_tables(plan: &Plan, index: usize, name: &str) -> bool {
-    if index < plan.proxies.len() {
-        return plan.data_service(name).is_some_and(|service| service.has_tables());
+    if let Some(proxy) = plan.proxies.get(index) {
+        return proxy.stages.is_empty()
+            && plan.data_service(name).is_some_and(|service| service.has_tables());
     }
     let faulty = plan.left_out.proxies.get(index - plan.proxies.len());
     let faulty = faulty.and_then(|&at| plan.faulty.get(at));

@@ -8,6 +8,7 @@ use crate::runtime::authority::received;
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
 use crate::runtime::guard::{Directory, Guard, Introspection, KeySource, Profile, Remote, Tokens};
+use crate::runtime::roles;
 use crate::runtime::services::Services;
 use crate::state::lock;
 use authentication::certificate::Identity;
@@ -262,7 +263,7 @@ async fn basic(profile: &Profile, context: &Context) -> Verdict {
     let text = STANDARD.decode(shown).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let (name, password) = text.as_deref().and_then(|text| text.split_once(':')).unwrap_or_default();
     if profile.users && super::handlers::is_user(context, name, password) {
-        let scopes = context.services.settings.roles.get(name).cloned().unwrap_or_default();
+        let scopes = roles::of_user(name, &context.services.settings);
         return Some(Ok(Caller { way: "basic", subject: name.to_owned(), scopes, ..Caller::default() }));
     }
     let wrong = || Err(Refused::Invalid("its user or password is wrong".to_owned()));
@@ -295,10 +296,11 @@ async fn listed(
         return Ok(caller.clone());
     }
     let groups = super::ldap::groups(directory, name, password, services).await;
-    let scopes = groups.map_err(|refused| match refused {
+    let groups = groups.map_err(|refused| match refused {
         super::ldap::Refused::Wrong => Refused::Invalid("its user or password is wrong".to_owned()),
         super::ldap::Refused::Unavailable(why) => Refused::Unavailable(why),
     })?;
+    let scopes = groups.iter().map(|group| roles::written(group).into_owned()).collect();
     let caller = Caller { way: "ldap", subject: name.to_owned(), scopes, ..Caller::default() };
     keep(&mut lock(&answers.users), question, &caller, now, now + directory.cache);
     Ok(caller)
