@@ -101,7 +101,7 @@ pub fn is_secret(name: &str) -> bool {
 
 /// Whether a word is another one with a letter too few, too many, wrong or swapped with its neighbour.
 fn is_almost(word: &str, other: &str) -> bool {
-    word.len().abs_diff(other.len()) <= 1 && crate::nearest::differ_by_one(word, other)
+    crate::nearest::differ_by_one(word, other)
 }
 
 /// The prefixes of a text that may contain `<`.
