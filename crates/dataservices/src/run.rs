@@ -235,7 +235,7 @@ impl Run {
         }
         let why = format!("it is for the roles {}", operation.call.roles.join(", "));
         let refused = Trouble { status: 403, ..Trouble::new(code::UNKNOWN, why) };
-        Err(refused.during(&operation.label, &Givens::new(), &operation.written))
+        Err(refused.during(&operation.label, &Givens::new(), &operation.call.parameters))
     }
 
     /// Runs a query with the parameters of a call.
