@@ -344,7 +344,8 @@ fn schemas_of_several_documents() {
     let main = r#"targetNamespace="urn:t" | <xs:include schemaLocation="inc"/><xs:import schemaLocation="plain"/><xs:import namespace="urn:o" schemaLocation="imp"/><xs:element name="r" type="t:code"/>"#;
     let plain = r#"<xs:import namespace="urn:o" schemaLocation="copy"/><xs:import namespace="urn:o" schemaLocation="including"/>"#;
     let including = r#"targetNamespace="urn:o" | <xs:include schemaLocation="imp"/>"#;
-    let beside = |copy| [("inc", inc), ("plain", plain), ("imp", imp), ("including", including), ("copy", copy)];
+    let beside =
+        |copy| [("inc", inc), ("plain", plain), ("imp", imp), ("including", including), ("copy", copy)];
     assert!(load(main, &beside(imp)).is_ok());
     let other = imp.replace("xs:int", "xs:string");
     let twice = load(main, &beside(&other)).expect_err("`e` has two types");

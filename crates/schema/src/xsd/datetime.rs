@@ -372,7 +372,10 @@ mod tests {
     #[test]
     fn spans() {
         let span = |text| Span::parse(text).unwrap_or_else(|| panic!("{text}"));
-        for bad in ["P", "PT", "P1", "1Y", "P1YT", "P1S", "P-1Y", "P1D1M", "P1.5D", "PT1.S", "PT.S", "PT.5M", "P.5D", "+P1Y", "P1Y "] {
+        for bad in [
+            "P", "PT", "P1", "1Y", "P1YT", "P1S", "P-1Y", "P1D1M", "P1.5D", "PT1.S", "PT.S", "PT.5M", "P.5D",
+            "+P1Y", "P1Y ",
+        ] {
             assert!(Span::parse(bad).is_none(), "{bad}");
         }
         for (a, b, order) in [

@@ -354,7 +354,8 @@ impl Documents {
             out
         };
         old.doc != new.doc
-            && (a.elements_qualified, a.attributes_qualified) == (b.elements_qualified, b.attributes_qualified)
+            && (a.elements_qualified, a.attributes_qualified)
+                == (b.elements_qualified, b.attributes_qualified)
             && (a.block, a.is_final, a.chameleon) == (b.block, b.is_final, b.chameleon)
             && form(old) == form(new)
     }
