@@ -116,10 +116,10 @@ fn xhtml() {
         ),
         // White space around these would show.
         (
-            inside("<body><b>a</b><script/><mark>b</mark><wbr/></body>"),
+            inside("<body><b>a</b><wbr/><script/><mark>b</mark></body>"),
             &indent,
             format!(
-                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<html xmlns=\"{}\">\n  <body><b>a</b><script></script><mark>b</mark><wbr /></body>\n</html>\n",
+                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<html xmlns=\"{}\">\n  <body><b>a</b><wbr /><script></script><mark>b</mark>\n  </body>\n</html>\n",
                 html::XHTML
             ),
         ),
