@@ -334,6 +334,22 @@ fn schemas_of_several_documents() {
     let schema = load(redefining, &[("inc", inc)]).unwrap_or_else(|why| panic!("{}", why[0]));
     assert!(violations(&schema, "<r>AB</r>").is_empty());
     assert_eq!(violations(&schema, "<r>ABC</r>").len(), 1);
+    // A redefinition of what is a redefinition itself.
+    let inner = redefining.replace(r#"<xs:element name="r" type="code"/>"#, "");
+    let outer = redefining.replace("inc", "inner").replace(r#"value="2""#, r#"value="1""#);
+    let schema = load(&outer, &[("inner", &inner), ("inc", inc)]).unwrap_or_else(|why| panic!("{}", why[0]));
+    assert!(violations(&schema, "<r>A</r>").is_empty());
+    assert_eq!(violations(&schema, "<r>AB</r>")[0].rule, "cvc-maxLength-valid");
+    // The main document has what it imports under the name of another document, too: `imp` is included, imported and copied.
+    let main = r#"targetNamespace="urn:t" | <xs:include schemaLocation="inc"/><xs:import schemaLocation="plain"/><xs:import namespace="urn:o" schemaLocation="imp"/><xs:element name="r" type="t:code"/>"#;
+    let plain = r#"<xs:import namespace="urn:o" schemaLocation="copy"/><xs:import namespace="urn:o" schemaLocation="including"/>"#;
+    let including = r#"targetNamespace="urn:o" | <xs:include schemaLocation="imp"/>"#;
+    let beside =
+        |copy| [("inc", inc), ("plain", plain), ("imp", imp), ("including", including), ("copy", copy)];
+    assert!(load(main, &beside(imp)).is_ok());
+    let other = imp.replace("xs:int", "xs:string");
+    let twice = load(main, &beside(&other)).expect_err("`e` has two types");
+    assert_eq!(twice[0].rule, "sch-props-correct.2", "{}", twice[0]);
     let circular = load(
         r#"<xs:include schemaLocation="a"/><xs:element name="r"/>"#,
         &[("a", r#"<xs:include schemaLocation="b"/>"#), ("b", r#"<xs:include schemaLocation="a"/>"#)],

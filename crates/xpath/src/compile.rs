@@ -77,6 +77,10 @@ pub(crate) struct Compiler<'o> {
     pub source: &'o str,
     /// Variables of `for`, `some` and `every` in scope: namespace and local name; their places are their slots.
     pub locals: Vec<(Option<String>, String)>,
+    /// How many references to them are compiled, …
+    pub(crate) local_reads: usize,
+    /// … and how many were when the compilation of the present expression began.
+    reads_before: usize,
     names: Names,
     variables: Vec<VariableRef>,
     functions: Vec<ExtensionName>,
@@ -100,6 +104,8 @@ impl<'o> Compiler<'o> {
             options,
             source,
             locals: Vec::new(),
+            local_reads: 0,
+            reads_before: 0,
             names: Names::default(),
             variables: Vec::new(),
             functions: Vec::new(),
@@ -141,8 +147,16 @@ impl<'o> Compiler<'o> {
 
     /// The operation of an expression.
     pub fn op(&mut self, e: &Expr) -> Compiled<Op> {
+        let outer = std::mem::replace(&mut self.reads_before, self.local_reads);
         let op = self.plain_op(e)?;
-        Ok(self.once(op))
+        let op = if self.reads_no_local() { self.once(op) } else { op };
+        self.reads_before = outer;
+        Ok(op)
+    }
+
+    /// Whether no variable of the expression is in what is compiled at present: its value does not change with them.
+    fn reads_no_local(&self) -> bool {
+        self.local_reads == self.reads_before
     }
 
     fn plain_op(&mut self, e: &Expr) -> Compiled<Op> {
@@ -265,7 +279,7 @@ impl<'o> Compiler<'o> {
             From::Op(op @ Op::Sequence(_)) => is_invariant(op),
             _ => false,
         };
-        let invariant = fixed && self.locals.is_empty() && self.stable;
+        let invariant = fixed && self.reads_no_local() && self.stable;
         let direct = is_direct(&start, &filter, &steps);
         let is_condition =
             |predicate: &Predicate| !matches!(predicate, Predicate::Position(_) | Predicate::Last);

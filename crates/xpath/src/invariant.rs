@@ -8,7 +8,7 @@ use crate::sequence::functions::Looks;
 use crate::sequence::plan::{Seq, SeqOp};
 
 impl Compiler<'_> {
-    /// `op`, which is evaluated again and again: once, where it has the same value each time and costs more than a path, which is
+    /// `op`, which has no variables of the expression in it and is evaluated again and again: once, where it has the same value each time and costs more than a path, which is
     /// looked through as far as its use needs.
     pub(crate) fn once(&mut self, op: Op) -> Op {
         match &op {
@@ -26,10 +26,9 @@ impl Compiler<'_> {
 
     /// The same for one side of a comparison, which is looked through whole, also where it is a path.
     pub(crate) fn once_compared(&mut self, op: Op, span: Span) -> Op {
-        // Variables of the expression, and what some functions return, may change.
-        let may_change = !self.locals.is_empty() || !self.stable;
         let is_kept = matches!(&op, Op::Sequence(s) if matches!(s.kind, Seq::Once(..)));
-        if self.repeated == 0 || may_change || is_kept || !is_invariant(&op) || !reads(&op) {
+        // (What some functions return may change.)
+        if self.repeated == 0 || !self.stable || is_kept || !is_invariant(&op) || !reads(&op) {
             return op;
         }
         let (number, ty) = (self.kept, op.ty());

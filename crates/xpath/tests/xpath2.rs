@@ -12,11 +12,20 @@ const NAMESPACES: [(&str, &str); 2] = [("p", "urn:p"), ("q", "urn:p")];
 
 /// The value, or the code of the error.
 fn evaluate(source: &str) -> String {
+    evaluate_as(source, false)
+}
+
+/// `compatible`: as XPath 1.0 compares.
+fn evaluate_as(source: &str, compatible: bool) -> String {
     let doc = xml::Document::parse(DOC, &xml::ParseOptions::default()).unwrap();
     let namespaces: Vec<(String, String)> =
         NAMESPACES.iter().map(|(p, u)| ((*p).to_string(), (*u).to_string())).collect();
-    let options =
-        CompileOptions { namespaces: &namespaces, version: Version::V2, ..CompileOptions::default() };
+    let options = CompileOptions {
+        namespaces: &namespaces,
+        version: Version::V2,
+        compatible,
+        ..CompileOptions::default()
+    };
     let cx = Context::root(&doc);
     let expression = match Expression::compile(source, &options) {
         Ok(expression) => expression,
@@ -800,4 +809,61 @@ fn kind_tests_with_types() {
     ] {
         assert_eq!(evaluate(source), expected, "{source}");
     }
+}
+
+/// General comparisons of many values with many hold for the same values as those of each pair.
+#[test]
+fn comparisons_of_many_values() {
+    let pools: [&[&str]; 7] = [
+        &["'a'", "'b'", "'10'", "'9'", "'x'"],
+        &["'a'"],
+        &["1", "2", "9", "10"],
+        &["1", "2.5", "1e0", "xs:float(2)", "number('x')", "-0e0"],
+        &["//a", "//c", "//@n"],
+        &["//c", "//@n", "5", "10", "7e0"],
+        &["'5'", "'x'", "3", "//c", "number('x')"],
+    ];
+    let mut state = 7_u32;
+    let mut next = |below: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 16) as usize % below
+    };
+    for round in 0..600 {
+        let (a, b) = (pools[next(7)], pools[next(7)]);
+        let mut list = |pool: &[&str], more: usize| -> String {
+            let one = next(pool.len());
+            let pick = |at: usize| if round % 3 == 0 { pool[one] } else { pool[at] };
+            (0..10 + more).map(|_| pick(next(pool.len()))).collect::<Vec<_>>().join(", ")
+        };
+        let (a, b) = (list(a, 3), list(b, 0));
+        let op = ["=", "!=", "<", "<=", ">", ">="][next(6)];
+        for compatible in [false, true] {
+            let at_once = evaluate_as(&format!("({a}) {op} ({b})"), compatible);
+            let pairs =
+                evaluate_as(&format!("some $x in ({a}), $y in ({b}) satisfies $x {op} $y"), compatible);
+            assert_eq!(at_once, pairs, "({a}) {op} ({b}), compatible: {compatible}");
+        }
+    }
+}
+
+/// What does not depend on the variables of an expression is evaluated once in it; what does is evaluated for each.
+#[test]
+fn what_variables_change_is_evaluated_again() {
+    check(
+        "
+        for $i in 1 to 3 return count(//c) + $i => integer:3 integer:4 integer:5
+        for $i in 1 to 3 return count(//a[position() = $i]) => integer:1 integer:1 integer:0
+        for $i in 1 to 3 return string((//a)[$i]) => string:x string:y string:
+        for $a in //a return count(//a[number(@n) < number($a/@n)]) => integer:1 integer:0
+        for $a in //a return count(//*[. >> $a][count(//c) = 2]) => integer:6 integer:5
+        for $i in 1 to 2 return for $j in (//c)[$i] return number($j) => double:5 double:7
+        for $i in (9, 10) return //a/@n = $i => boolean:true boolean:true
+        for $i in (9, 11) return $i = //a/@n => boolean:true boolean:false
+        for $x in //b return (for $i in 1 to 2 return count($x/c)) => integer:2 integer:2
+        for $i in 1 to 2 return (//a/(for $j in . return $i * count(//c))) => integer:2 integer:2 integer:4 integer:4
+        some $i in (7, 9) satisfies max(//c) < $i => boolean:true
+        every $i in (7, 9) satisfies max(//c) < $i => boolean:false
+        for $i in () return error() => ()
+        ",
+    );
 }

@@ -490,6 +490,13 @@ fn scales() {
         "array:size(array:join(for $n in 1 to N return [$n]))",
         "count(sort((1 to N) ! (. mod 97), (), function($x) { -$x }))",
         "count(for-each(1 to N, function($x) { $x }))",
+        "(1 to N) != (for $n in 1 to N return 1) [. > 1]",
+        "(for $n in 1 to N return 'a') != (for $n in 1 to N return 'a')",
+        "(for $n in 1 to N return $n) > (for $n in 1 to N return $n + N)",
+        "(for $n in 1 to N return xs:double($n)) = (for $n in 1 to N return $n + N)",
+        "count(for $n in 1 to N return max((1 to N, //a/number(@id))))",
+        "every $n in 1 to N satisfies $n <= max((1 to N, //a/number(@id)))",
+        "for $n in 1 to N, $f in max((1 to N, //a/number(@id))) return $f",
     ] {
         let of = |n: u32| units(&source.replace('N', &n.to_string())) as f64;
         let (once, twice) = (of(4000), of(8000));

@@ -557,6 +557,7 @@ pub(crate) struct Rules {
     pi: u32,
     root: u32,
     item: u32,
+    namespace: u32,
 }
 
 /// One alternative of the pattern of a template rule.
@@ -628,6 +629,7 @@ impl Rules {
             collect(&|r| on(r, false, &|t| matches!(t, Test::Pi(_) | Test::Node))),
             collect(&|r| r.alternative.steps.is_empty()),
             collect(&|r| matches!(r.alternative.anchor, Anchor::Item(_))),
+            collect(&|r| matches!(r.alternative.anchor, Anchor::Item(_) | Anchor::Selected(..))),
         ];
         let mut tables = [vec![0u32; names], vec![1u32; names]];
         for (attribute, table) in [(false, 0), (true, 1)] {
@@ -647,8 +649,9 @@ impl Rules {
             }
         }
         let [elements, attributes] = tables;
-        (self.any_element, self.any_attribute, self.text, self.comment, self.pi, self.root, self.item) =
-            (0, 1, 2, 3, 4, 5, 6);
+        (self.any_element, self.any_attribute, self.text, self.comment, self.pi, self.root) =
+            (0, 1, 2, 3, 4, 5);
+        (self.item, self.namespace) = (6, 7);
         let plain =
             |list: &u32| match lists[*list as usize].first().map(|at| (*at, &self.rules[*at as usize])) {
                 _ if self.typed => Quick::Ask,
@@ -714,7 +717,8 @@ impl Rules {
             Kind::Comment => self.comment,
             Kind::Pi => self.pi,
             Kind::Root => self.root,
-            Kind::Namespace | Kind::Atomic => self.item,
+            Kind::Namespace => self.namespace,
+            Kind::Atomic => self.item,
         };
         self.lists.get(list as usize).map_or(&[], |list| list)
     }

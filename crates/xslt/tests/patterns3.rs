@@ -41,6 +41,28 @@ fn body(body: &str) -> Result<String, String> {
     run(&format!("<xsl:template match='/'>{body}</xsl:template>"))
 }
 
+/// Namespace nodes have rules as other nodes do.
+#[test]
+fn namespace_nodes() {
+    let apply = "<xsl:template match='/'><xsl:apply-templates select='r/namespace::*'/></xsl:template>";
+    for (rules, expected) in [
+        ("namespace-node()|{name()}", "xmlp"),
+        ("namespace::p|{name(snapshot()/..)} {snapshot()} {copy-of()}", "r urn:p urn:p"),
+        ("namespace::p|{name()}", "p"),
+        ("r/namespace::*[name() = 'p']|P", "P"),
+        ("r/namespace-node()|1;namespace::*|2", "11"),
+        ("namespace::p|1;namespace-node()|2", "21"),
+        (".[name() = 'p']|1;namespace-node()|2", "21"),
+    ] {
+        let rule = |rule: &str| {
+            let (pattern, text) = rule.split_once('|').unwrap();
+            format!("<xsl:template match=\"{pattern}\" expand-text='yes'>{text}</xsl:template>")
+        };
+        let all: String = rules.split(';').map(rule).collect();
+        assert_eq!(run(&format!("{apply}{all}")), Ok(expected.to_owned()), "{rules}");
+    }
+}
+
 /// The value of a predicate decides what it is: a number is a position, and what has no effective boolean value matches nothing.
 #[test]
 fn predicates_by_their_values() {

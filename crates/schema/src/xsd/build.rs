@@ -193,12 +193,14 @@ impl Builder {
             self.missing(place, kind, name);
             return None;
         };
-        // In a redefinition its own name means the component that is redefined.
+        // In a redefinition its own name means the component that is redefined; it may be redefined again itself.
         let mut at = Some(place.node);
         while let Some(node) = at {
             let around = self.at(place, node);
-            if around == found
-                && let Some(&old) = self.docs.redefined.get(&around)
+            if let Some(&old) = self.docs.redefined.get(&around)
+                && ComponentKind::of(self.tree(around).local(node)) == Some(kind)
+                && self.docs.list[around.doc].target == name.ns
+                && self.attr(around, "name").as_deref() == Some(self.schema.names.text(name.local))
             {
                 self.extended.insert(around);
                 return Some((name, old));

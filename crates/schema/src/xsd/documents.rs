@@ -27,7 +27,7 @@ pub enum ComponentKind {
 }
 
 impl ComponentKind {
-    fn of(local: &str) -> Option<ComponentKind> {
+    pub fn of(local: &str) -> Option<ComponentKind> {
         Some(match local {
             "simpleType" | "complexType" => ComponentKind::Type,
             "element" => ComponentKind::Element,
@@ -67,6 +67,8 @@ pub struct SchemaDocument {
     pub is_final: Ways,
     /// The namespaces it imports.
     pub imports: Vec<Sym>,
+    /// The documents that it includes or redefines.
+    parts: Vec<usize>,
 }
 
 /// All documents of a schema.
@@ -79,7 +81,8 @@ pub struct Documents {
     pub problems: Vec<Violation>,
     /// Documents that were not found, for the message about a missing component.
     pub missing: Vec<String>,
-    loaded: HashMap<(Arc<str>, Sym), usize>,
+    /// By name: one document, or one for each namespace that a chameleon gets.
+    loaded: HashMap<Arc<str>, Vec<usize>>,
     bytes: usize,
 }
 
@@ -121,7 +124,7 @@ pub fn load(sources: Vec<Source>, resolver: &dyn Resolver, names: &mut Names) ->
         documents.follow(reference, resolver, names, &mut pending);
     }
     // Redefinitions come last, after the components that they redefine.
-    for doc in 0..documents.list.len() {
+    for doc in documents.innermost_first() {
         documents.redefine(doc, names);
     }
     documents
@@ -173,6 +176,9 @@ impl Documents {
         let name: Arc<str> = source.name.as_str().into();
         let Some(doc) = self.add(source, Some(reference.how), names, pending) else { return };
         let target = self.list[doc].target;
+        if let How::Include(_) | How::Redefine(_) = reference.how {
+            self.list[reference.from.doc].parts.push(doc);
+        }
         match reference.how {
             How::Import(ns) if ns != target => self.problem(
                 reference.from,
@@ -209,7 +215,12 @@ impl Documents {
             Some(How::Include(ns) | How::Redefine(ns)) => ns,
             _ => NONE,
         };
-        if let Some(&doc) = self.loaded.get(&(name.clone(), context)) {
+        // A document that names its namespace is the same one however it is referred to.
+        let same = |&&doc: &&usize| {
+            let document = &self.list[doc];
+            document.target == context || (document.target != NONE && !document.chameleon)
+        };
+        if let Some(&doc) = self.loaded.get(&name).and_then(|docs| docs.iter().find(same)) {
             return Some(doc);
         }
         self.bytes += source.bytes.len();
@@ -257,11 +268,11 @@ impl Documents {
             block: syntax::ways(tree.attribute(root, "", "blockDefault").unwrap_or("")),
             is_final: syntax::ways(tree.attribute(root, "", "finalDefault").unwrap_or("")),
             imports: Vec::new(),
+            parts: Vec::new(),
             tree,
         };
         self.list.push(document);
-        self.loaded.insert((name.clone(), context), doc);
-        self.loaded.insert((name.clone(), target), doc);
+        self.loaded.entry(name).or_default().push(doc);
         let problems = syntax::check(&self.list[doc].tree, root);
         let sound = problems.is_empty();
         for (node, rule, message) in problems {
@@ -318,7 +329,11 @@ impl Documents {
                         Entry::Vacant(free) => {
                             free.insert(place);
                         }
-                        Entry::Occupied(_) => {
+                        Entry::Occupied(old) => {
+                            let old = *old.get();
+                            if self.is_copy(old, place) {
+                                continue;
+                            }
                             let message =
                                 format!("the {} `{}` is declared twice", kind.text(), names.show(name));
                             self.problem(place, "sch-props-correct.2", message);
@@ -327,6 +342,42 @@ impl Documents {
                 }
             }
         }
+    }
+
+    /// Whether two components are the same in two documents: projects have copies of shared schemas, and other engines
+    /// read only the first one that is imported.
+    fn is_copy(&self, old: Place, new: Place) -> bool {
+        let (a, b) = (&self.list[old.doc], &self.list[new.doc]);
+        let form = |place: Place| {
+            let mut out = Vec::new();
+            xml::c14n::canonicalize(&self.list[place.doc].tree, place.node, &Default::default(), &mut out);
+            out
+        };
+        old.doc != new.doc
+            && (a.elements_qualified, a.attributes_qualified)
+                == (b.elements_qualified, b.attributes_qualified)
+            && (a.block, a.is_final, a.chameleon) == (b.block, b.is_final, b.chameleon)
+            && form(old) == form(new)
+    }
+
+    /// The documents, each behind those that it includes or redefines: what it redefines may be a redefinition there.
+    fn innermost_first(&self) -> Vec<usize> {
+        let mut order = Vec::with_capacity(self.list.len());
+        let mut seen = vec![false; self.list.len()];
+        for first in 0..self.list.len() {
+            // A document, and how many of its parts are done.
+            let mut open = vec![(first, 0)];
+            while let Some((doc, done)) = open.pop() {
+                if done == 0 && std::mem::replace(&mut seen[doc], true) {
+                    continue;
+                }
+                match self.list[doc].parts.get(done) {
+                    Some(&part) => open.extend([(doc, done + 1), (part, 0)]),
+                    None => order.push(doc),
+                }
+            }
+        }
+        order
     }
 
     fn redefine(&mut self, doc: usize, names: &mut Names) {

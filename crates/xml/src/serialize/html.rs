@@ -20,7 +20,7 @@ pub(crate) struct Traits {
 }
 
 /// The traits of the elements that have any, by name.
-const TRAITS: [(&str, Traits); 55] = {
+const TRAITS: [(&str, Traits); 72] = {
     const NONE: Traits = Traits { void: false, raw: false, inline: false, keeps_space: false };
     const VOID: Traits = Traits { void: true, ..NONE };
     const INLINE: Traits = Traits { inline: true, ..NONE };
@@ -32,16 +32,21 @@ const TRAITS: [(&str, Traits); 55] = {
         ("acronym", INLINE),
         ("applet", INLINE),
         ("area", VOID),
+        ("audio", INLINE),
         ("b", INLINE),
         ("base", VOID),
         ("basefont", BOTH),
+        ("bdi", INLINE),
         ("bdo", INLINE),
         ("big", INLINE),
         ("br", BOTH),
         ("button", INLINE),
+        ("canvas", INLINE),
         ("cite", INLINE),
         ("code", INLINE),
         ("col", VOID),
+        ("data", INLINE),
+        ("datalist", INLINE),
         ("del", INLINE),
         ("dfn", INLINE),
         ("em", INLINE),
@@ -56,17 +61,25 @@ const TRAITS: [(&str, Traits); 55] = {
         ("ins", INLINE),
         ("isindex", VOID),
         ("kbd", INLINE),
+        ("keygen", INLINE),
         ("label", INLINE),
         ("link", VOID),
         ("map", INLINE),
+        ("mark", INLINE),
+        ("math", INLINE),
         ("meta", VOID),
+        ("meter", INLINE),
+        ("noscript", INLINE),
         ("object", INLINE),
+        ("output", INLINE),
         ("param", VOID),
         ("pre", Traits { keeps_space: true, ..NONE }),
+        ("progress", INLINE),
         ("q", INLINE),
+        ("ruby", INLINE),
         ("s", INLINE),
         ("samp", INLINE),
-        ("script", RAW),
+        ("script", Traits { inline: true, ..RAW }),
         ("select", INLINE),
         ("small", INLINE),
         ("source", VOID),
@@ -76,12 +89,16 @@ const TRAITS: [(&str, Traits); 55] = {
         ("style", RAW),
         ("sub", INLINE),
         ("sup", INLINE),
+        ("svg", INLINE),
+        ("template", INLINE),
         ("textarea", Traits { keeps_space: true, ..INLINE }),
+        ("time", INLINE),
         ("track", VOID),
         ("tt", INLINE),
         ("u", INLINE),
         ("var", INLINE),
-        ("wbr", VOID),
+        ("video", INLINE),
+        ("wbr", BOTH),
     ]
 };
 

@@ -114,6 +114,15 @@ fn xhtml() {
                 html::XHTML
             ),
         ),
+        // White space around these would show.
+        (
+            inside("<body><b>a</b><wbr/><script/><mark>b</mark></body>"),
+            &indent,
+            format!(
+                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<html xmlns=\"{}\">\n  <body><b>a</b><wbr /><script></script><mark>b</mark>\n  </body>\n</html>\n",
+                html::XHTML
+            ),
+        ),
         (
             inside(""),
             &doctype,

@@ -1,7 +1,7 @@
 //! Comparisons of XPath 2.0 (section 3.5): value comparisons, and general ones, which hold if they hold for any pair of items.
 
 use super::plan::Seq;
-use super::prepared::exact_double;
+use super::prepared::{Prepared, exact_double};
 use super::{operators, single};
 use crate::ast::BinaryOp;
 use crate::atomic::Atomic;
@@ -9,7 +9,6 @@ use crate::error::Span;
 use crate::eval::{Eval, Fault, Frame, spend};
 use crate::plan::Op;
 use crate::value::Value;
-use std::collections::HashSet;
 
 impl<'a> Eval<'a> {
     pub(super) fn value_comparison(
@@ -125,23 +124,8 @@ impl<'a> Eval<'a> {
                 })?;
                 return Ok(found);
             }
-            let others = self.atoms_of(&other)?;
-            if others.is_empty() {
-                return Ok(false);
-            }
-            let mut found = false;
-            self.each(walked, at, &mut |node| {
-                let atom = self.atom_of_node(node)?;
-                spend(1 + (others.len() >> 1))?;
-                for other in &others {
-                    if operators::general_comparison(op, &atom, other, span)? {
-                        found = true;
-                        break;
-                    }
-                }
-                Ok(!found)
-            })?;
-            return Ok(found);
+            let others = Prepared::new(self.atoms_of(&other)?, false);
+            return self.compare_each(op, walked, &others, at, span);
         }
         let (left, right) = (self.value(a, at)?, self.value(b, at)?);
         if let (Some(a), Some(b)) = (left.single_atomic(), right.single_atomic())
@@ -152,19 +136,7 @@ impl<'a> Eval<'a> {
             return operators::general_comparison(op, &a, &b, span);
         }
         let (left, right) = (self.atoms_of(&left)?, self.atoms_of(&right)?);
-        if op == BinaryOp::Equal && left.len() > 8 && right.len() > 8 && texts(&left) && texts(&right) {
-            let texts: HashSet<&str> = right.iter().filter_map(|a| a.as_text()).map(|s| &**s).collect();
-            return Ok(left.iter().any(|a| a.as_text().is_some_and(|s| texts.contains(&**s))));
-        }
-        for a in &left {
-            spend(1 + (right.len() >> 1))?;
-            for b in &right {
-                if operators::general_comparison(op, a, b, span)? {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
+        any_pair(op, &left, Prepared::new(right, false), span)
     }
 
     /// A general comparison in 1.0 compatibility mode (XPath 2.0 section 3.5.2).
@@ -190,27 +162,16 @@ impl<'a> Eval<'a> {
                 (vec![Atomic::Boolean(truth(a, &left)?)], vec![Atomic::Boolean(truth(b, &right)?)])
             }
         };
-        let ordered = !matches!(op, BinaryOp::Equal | BinaryOp::NotEqual);
-        for a in &a {
-            spend(1 + (b.len() >> 1))?;
-            for b in &b {
-                let numbers = ordered || a.is_numeric() || b.is_numeric();
-                let temporal = |atom: &Atomic| matches!(atom, Atomic::Moment(_) | Atomic::Duration(_));
-                let holds = if numbers && !(temporal(a) && temporal(b)) {
-                    let (a, b) = (Atomic::Double(a.to_double()), Atomic::Double(b.to_double()));
-                    operators::value_comparison(op, &a, &b, span)?
-                } else {
-                    operators::general_comparison(op, a, b, span)?
-                };
-                if holds {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(false)
+        any_pair(op, &a, Prepared::new(b, true), span)
     }
 }
 
-fn texts(atoms: &[Atomic]) -> bool {
-    atoms.iter().all(|a| matches!(a, Atomic::Untyped(_) | Atomic::String(_)))
+/// Whether any value compares so with any other.
+fn any_pair(op: BinaryOp, left: &[Atomic], right: Prepared, span: Span) -> Result<bool, Fault> {
+    for atom in left {
+        if right.any(op, atom, span)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

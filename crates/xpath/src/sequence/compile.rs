@@ -54,10 +54,10 @@ impl Compiler<'_> {
             ExprKind::Sequence(items) if items.is_empty() => literal(Value::Empty, span),
             ExprKind::Sequence(items) => op(Seq::Comma(self.ops(items)?), Type::Any, span),
             ExprKind::For(bindings, body) => {
-                self.bound(bindings, body, span, &|slot, input, body| Seq::For { slot, input, body })?
+                self.bound(bindings, body, span, true, &|slot, input, body| Seq::For { slot, input, body })?
             }
             ExprKind::Let(bindings, body) => {
-                self.bound(bindings, body, span, &|slot, input, body| Seq::Let { slot, input, body })?
+                self.bound(bindings, body, span, false, &|slot, input, body| Seq::Let { slot, input, body })?
             }
             ExprKind::SimpleMap(a, b) => {
                 let left = self.op(a)?;
@@ -68,7 +68,7 @@ impl Compiler<'_> {
             }
             ExprKind::Quantified(every, bindings, body) => {
                 let every = *every;
-                self.bound(bindings, body, span, &move |slot, input, satisfies| Seq::Quantified {
+                self.bound(bindings, body, span, true, &move |slot, input, satisfies| Seq::Quantified {
                     every,
                     slot,
                     input,
@@ -99,7 +99,11 @@ impl Compiler<'_> {
                 }
             }
             ExprKind::Binary(by, a, b) => {
-                let (a, b) = (self.op(a)?, self.op(b)?);
+                let reads = self.local_reads;
+                let a = self.op(a)?;
+                let (a_free, reads) = (self.local_reads == reads, self.local_reads);
+                let b = self.op(b)?;
+                let b_free = self.local_reads == reads;
                 let by = match by {
                     BinaryOp::Add => Arithmetic::Add,
                     BinaryOp::Subtract => Arithmetic::Subtract,
@@ -113,7 +117,8 @@ impl Compiler<'_> {
                         return Ok(Op::Compare(*comparison, Box::new((a, b))));
                     }
                     comparison => {
-                        let (a, b) = (self.once_compared(a, span), self.once_compared(b, span));
+                        let a = if a_free { self.once_compared(a, span) } else { a };
+                        let b = if b_free { self.once_compared(b, span) } else { b };
                         return Ok(op(Seq::General(*comparison, a, b), Type::Boolean, span));
                     }
                 };
@@ -281,6 +286,7 @@ impl Compiler<'_> {
         bindings: &[(QName, Expr)],
         body: &Expr,
         span: Span,
+        repeats: bool,
         make: &dyn Fn(u32, Op, Op) -> Seq,
     ) -> Compiled<Op> {
         let Some(((name, input), rest)) = bindings.split_first() else { return self.op(body) };
@@ -288,7 +294,10 @@ impl Compiler<'_> {
         let local = self.local_name(name, span)?;
         let slot = self.locals.len() as u32;
         self.locals.push(local);
-        let inner = self.bound(rest, body, span, make);
+        let inner = match repeats {
+            true => self.repeatedly(|c| c.bound(rest, body, span, true, make)),
+            false => self.bound(rest, body, span, false, make),
+        };
         self.locals.pop();
         let kind = make(slot, input, inner?);
         let ty = if matches!(kind, Seq::Quantified { .. }) { Type::Boolean } else { Type::Any };
@@ -296,10 +305,11 @@ impl Compiler<'_> {
     }
 
     /// The slot of a variable of `for`, `some` or `every`.
-    pub(crate) fn local(&self, name: &QName, span: Span) -> Option<Op> {
+    pub(crate) fn local(&mut self, name: &QName, span: Span) -> Option<Op> {
         let uri = if name.prefix.is_empty() { None } else { self.lookup(&name.prefix) };
         let uri = uri.filter(|uri| !uri.is_empty()).map(str::to_owned);
         let slot = self.locals.iter().rposition(|(u, local)| *local == name.local && *u == uri)?;
+        self.local_reads += 1;
         Some(op(Seq::Local(slot as u32), Type::Any, span))
     }
 

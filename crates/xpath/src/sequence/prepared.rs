@@ -1,5 +1,5 @@
-//! General comparisons with a sequence that is the same throughout an evaluation, as `@n < /r/i/@n` in a predicate: its values are
-//! prepared once, so that each of the others is looked up, not compared with all of them.
+//! General comparisons of many values with many: those of one side are prepared, so that each of the others is looked up, not compared
+//! with all of them. A sequence that is the same throughout an evaluation, as `@n < /r/i/@n` in a predicate, is prepared once.
 
 use super::operators;
 use super::plan::Seq;
@@ -9,6 +9,7 @@ use crate::error::Span;
 use crate::eval::{Eval, Fault, Frame, spend};
 use crate::number::relation;
 use crate::plan::Op;
+use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,11 +17,24 @@ use std::sync::Arc;
 /// The values of one side.
 pub(super) struct Prepared {
     atoms: Vec<Atomic>,
+    /// As XPath 1.0 compares.
+    compatible: bool,
+    /// How many values were compared with them.
+    asked: Cell<usize>,
+    tables: OnceCell<Tables>,
+}
+
+struct Tables {
     /// Where all are untyped or texts.
     texts: Option<Texts>,
-    /// Where all are numbers that a double holds, or untyped texts of numbers.
+    /// Where all are numbers that a double holds, or untyped texts of numbers; as XPath 1.0 compares, where none is a date or duration.
     numbers: Option<Numbers>,
+    /// None is a text.
+    numeric: bool,
 }
+
+/// So many values are compared with so many before tables pay.
+const FEW: usize = 8;
 
 struct Texts {
     all: HashSet<Arc<str>>,
@@ -71,11 +85,13 @@ impl Texts {
 }
 
 impl Numbers {
-    fn of(atoms: &[Atomic]) -> Option<Numbers> {
+    fn of(atoms: &[Atomic], compatible: bool) -> Option<Numbers> {
         let (least, greatest) = (f64::NAN, f64::NAN);
         let mut numbers = Numbers { all: HashSet::new(), least, greatest, nan: false, untyped: false };
         for atom in atoms {
             let number = match atom {
+                atom if compatible && is_temporal(atom) => return None,
+                atom if compatible => atom.to_double(),
                 Atomic::Untyped(text) => {
                     numbers.untyped = true;
                     parse_double(text)?
@@ -103,34 +119,79 @@ impl Numbers {
     }
 }
 
+/// XPath 1.0 has no such values: they are compared as in 2.0.
+fn is_temporal(atom: &Atomic) -> bool {
+    matches!(atom, Atomic::Moment(_) | Atomic::Duration(_))
+}
+
 impl Prepared {
-    fn new(atoms: Vec<Atomic>) -> Prepared {
-        let (texts, numbers) = (Texts::of(&atoms), Numbers::of(&atoms).filter(|_| !atoms.is_empty()));
-        Prepared { atoms, texts, numbers }
+    pub(super) fn new(atoms: Vec<Atomic>, compatible: bool) -> Prepared {
+        Prepared { atoms, compatible, asked: Cell::new(0), tables: OnceCell::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.atoms.is_empty()
     }
 
     /// Whether `atom` compares so with any of them.
-    fn any(&self, op: BinaryOp, atom: &Atomic, span: Span) -> Result<bool, Fault> {
+    pub(super) fn any(&self, op: BinaryOp, atom: &Atomic, span: Span) -> Result<bool, Fault> {
         spend(1)?;
-        if let (Some(texts), Some(text)) = (&self.texts, atom.as_text()) {
-            return Ok(texts.any(op, text));
-        }
-        if let Some(numbers) = &self.numbers {
-            let number = match atom {
-                Atomic::Untyped(text) if !numbers.untyped => parse_double(text),
-                atom => exact_double(atom),
-            };
-            if let Some(number) = number {
-                return Ok(numbers.any(op, number));
+        self.asked.set(self.asked.get() + 1);
+        if self.atoms.len() > FEW && self.asked.get() > FEW {
+            if self.tables.get().is_none() {
+                spend(self.atoms.len())?;
+            }
+            let found = self.tables.get_or_init(|| self.tables()).any(op, atom, self.compatible);
+            if let Some(found) = found {
+                return Ok(found);
             }
         }
         spend(self.atoms.len() >> 1)?;
         for other in &self.atoms {
-            if operators::general_comparison(op, atom, other, span)? {
+            if self.holds(op, atom, other, span)? {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    fn tables(&self) -> Tables {
+        Tables {
+            texts: Texts::of(&self.atoms),
+            numbers: Numbers::of(&self.atoms, self.compatible).filter(|_| !self.atoms.is_empty()),
+            numeric: self.atoms.iter().all(Atomic::is_numeric),
+        }
+    }
+
+    /// Whether two values compare so (XPath 2.0 section 3.5.2).
+    fn holds(&self, op: BinaryOp, a: &Atomic, b: &Atomic, span: Span) -> Result<bool, Fault> {
+        let numbers = self.compatible && (is_ordered(op) || a.is_numeric() || b.is_numeric());
+        if numbers && !(is_temporal(a) && is_temporal(b)) {
+            return Ok(relation(op, a.to_double(), b.to_double()));
+        }
+        operators::general_comparison(op, a, b, span)
+    }
+}
+
+fn is_ordered(op: BinaryOp) -> bool {
+    !matches!(op, BinaryOp::Equal | BinaryOp::NotEqual)
+}
+
+impl Tables {
+    /// `None`: the tables do not tell.
+    fn any(&self, op: BinaryOp, atom: &Atomic, compatible: bool) -> Option<bool> {
+        if compatible && (is_ordered(op) || self.numeric || atom.is_numeric()) {
+            return self.numbers.as_ref().map(|numbers| numbers.any(op, atom.to_double()));
+        }
+        if let (Some(texts), Some(text)) = (&self.texts, atom.as_text()) {
+            return Some(texts.any(op, text));
+        }
+        let numbers = self.numbers.as_ref().filter(|_| !compatible)?;
+        let number = match atom {
+            Atomic::Untyped(text) if !numbers.untyped => parse_double(text),
+            atom => exact_double(atom),
+        };
+        number.map(|number| numbers.any(op, number))
     }
 }
 
@@ -156,20 +217,35 @@ impl<'a> Eval<'a> {
             (None, None) => return Ok(None),
         };
         let Some(prepared) = self.prepared(kept, number, at)? else { return Ok(None) };
+        self.compare_each(op, other, &prepared, at, span).map(Some)
+    }
+
+    /// Whether a value of `other` compares so with a prepared one: one by one, until one decides.
+    pub(super) fn compare_each(
+        &self,
+        op: BinaryOp,
+        other: &'a Op,
+        prepared: &Prepared,
+        at: Frame,
+        span: Span,
+    ) -> Result<bool, Fault> {
+        if prepared.is_empty() {
+            return Ok(false);
+        }
         let mut found = false;
         if matches!(other, Op::Path(_) | Op::Union(_)) {
             self.each(other, at, &mut |node| {
                 found = prepared.any(op, &self.atom_of_node(node)?, span)?;
                 Ok(!found)
             })?;
-            return Ok(Some(found));
+            return Ok(found);
         }
         for atom in self.atoms_of(&self.value(other, at)?)? {
             if prepared.any(op, &atom, span)? {
-                return Ok(Some(true));
+                return Ok(true);
             }
         }
-        Ok(Some(false))
+        Ok(false)
     }
 
     fn prepared(&self, op: &'a Op, number: usize, at: Frame) -> Result<Option<Rc<Prepared>>, Fault> {
@@ -180,8 +256,7 @@ impl<'a> Eval<'a> {
             return Ok(Some(prepared.clone()));
         }
         let atoms = self.atoms_of(&self.value(op, at)?)?;
-        spend(atoms.len())?;
-        let prepared = Rc::new(Prepared::new(atoms));
+        let prepared = Rc::new(Prepared::new(atoms, false));
         let mut kept = self.state().prepared.borrow_mut();
         if kept.len() <= number {
             kept.resize_with(number + 1, || None);

@@ -8,6 +8,9 @@ use xpath::{Node, Value};
 impl ExprHost<'_, '_> {
     /// A copy of a node as a tree of its own.
     pub(super) fn copy_of(&self, node: Node) -> Result<Node, String> {
+        if node.is_namespace() {
+            return Ok(node);
+        }
         let from = self.engine.doc(node.doc);
         self.engine
             .spend(from.subtree_end(node.id).index().saturating_sub(node.id.index()) as u64)
@@ -41,7 +44,8 @@ impl ExprHost<'_, '_> {
     pub(super) fn snapshot(&self, node: Node) -> Result<Node, String> {
         let from = self.engine.doc(node.doc);
         let mut above = Vec::new();
-        let mut at = from.parent(node.id);
+        // (A namespace node has the number of its element.)
+        let mut at = if node.is_namespace() { Some(node.id) } else { from.parent(node.id) };
         while let Some(id) = at {
             above.push(id);
             at = from.parent(id);
@@ -67,6 +71,7 @@ impl ExprHost<'_, '_> {
             parent = element;
         }
         let copy = match from.kind(node.id) {
+            _ if node.is_namespace() => parent,
             NodeKind::Attribute => {
                 let (namespace, local) = (from.namespace(node.id), from.local(node.id));
                 let mut attributes = doc.attributes(parent);
@@ -77,6 +82,7 @@ impl ExprHost<'_, '_> {
             _ => doc.copy_from(parent, from, node.id),
         };
         let Value::NodeSet(root) = self.engine.fragment(doc)? else { return Ok(node) };
-        Ok(root.first().map_or(node, |root| Node::in_document(root.doc, copy)))
+        let copied = |root: Node| Node { namespace: node.namespace, ..Node::in_document(root.doc, copy) };
+        Ok(root.first().map_or(node, copied))
     }
 }
