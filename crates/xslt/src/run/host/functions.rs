@@ -475,7 +475,7 @@ impl Call<'_, '_, '_> {
         let mut copies = Vec::with_capacity(items.len());
         for item in items {
             copies.push(match item {
-                Item::Node(node) if !node.is_namespace() => match self.builtin.function {
+                Item::Node(node) => match self.builtin.function {
                     Function::CopyOf => Item::Node(self.host.copy_of(node)?),
                     _ => Item::Node(self.host.snapshot(node)?),
                 },
