@@ -2,6 +2,7 @@
 
 use super::ExprHost;
 use crate::model::Place;
+use crate::run::nodes::namespace_node;
 use xml::{Document, NodeKind};
 use xpath::{Node, Value};
 
@@ -81,8 +82,15 @@ impl ExprHost<'_, '_> {
             }
             _ => doc.copy_from(parent, from, node.id),
         };
+        // The copy may have its namespaces in another order. (The first one is that of `xml`.)
+        let mut namespace = node.namespace;
+        if namespace > 1 {
+            let (prefix, _) = namespace_node(from, node);
+            let at = doc.in_scope_namespaces(copy).iter().position(|(other, _)| **other == *prefix);
+            namespace = at.map_or(namespace, |at| at as u32 + 2);
+        }
         let Value::NodeSet(root) = self.engine.fragment(doc)? else { return Ok(node) };
-        let copied = |root: Node| Node { namespace: node.namespace, ..Node::in_document(root.doc, copy) };
+        let copied = |root: Node| Node { namespace, ..Node::in_document(root.doc, copy) };
         Ok(root.first().map_or(node, copied))
     }
 }
