@@ -32,6 +32,7 @@ mod server_settings;
 mod settings;
 mod settings_file;
 mod snapshot;
+mod suites;
 mod switches;
 mod tunables;
 mod units;
@@ -65,6 +66,7 @@ enum Verb {
     Bench(verbs::bench::Args),
     Jsonpath(verbs::jsonpath::Args),
     Validate(verbs::validate::Args),
+    Test(verbs::test::Args),
     Migrate(verbs::migrate::Args),
     Vault(verbs::vault::Args),
 }
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
         Verb::Jsonpath(args) => verbs::jsonpath::run(args),
         Verb::Schema(args) => verbs::schema::run(args),
         Verb::Validate(args) => verbs::validate::run(args),
+        Verb::Test(args) => verbs::test::run(args),
         Verb::Migrate(args) => verbs::migrate::run(args),
         Verb::Vault(args) => verbs::vault::run(args),
     }

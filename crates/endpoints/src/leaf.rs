@@ -501,18 +501,20 @@ impl Leaf for LeafEndpoint {
         if self.format == EndpointFormat::Get {
             path = with_payload_as_query(path, context)?;
         }
-        if flow::file::is_target(&resolved.target) {
+        let mocks = context.services().mocks.get();
+        let target = mocks.and_then(|mocks| mocks.target(&self.name, &path)).unwrap_or(resolved.target);
+        if flow::file::is_target(&target) {
             // It has no host.
         } else if context.axis2_is_true("POST_TO_URI") || context.axis2_is_true("FULL_URI") {
-            path = format!("{}{path}", resolved.target);
+            path = format!("{target}{path}");
         }
         Ok(Outgoing {
             // What is written is the body, whatever the client's method was.
-            method: match flow::file::is_target(&resolved.target) {
+            method: match flow::file::is_target(&target) {
                 true => Some(Method::Post),
                 false => resolved.method,
             },
-            target: resolved.target,
+            target,
             request_target: path,
             format: self.format,
             charset: self.charset.clone(),

@@ -20,6 +20,7 @@ pub mod task;
 #[doc(hidden)]
 pub mod testing;
 mod text;
+pub mod unit;
 pub mod vault;
 pub mod vfs;
 mod writing;

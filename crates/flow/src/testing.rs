@@ -8,7 +8,6 @@
 
 use crate::compile::definition::{Definition, Registry};
 use crate::compile::{Compiler, compile};
-use crate::engine::exchange::client_of;
 use crate::engine::{Ending, begin_request, drive};
 use crate::http::dispatch::Bus;
 use crate::runtime::context::Context;
@@ -17,9 +16,9 @@ use crate::runtime::endpoint::{
 };
 use crate::runtime::fault::{Fault, code};
 use crate::runtime::mediator::Need;
-use crate::runtime::request::{Client, Inbound};
 use crate::runtime::services::Services;
 use crate::state::metrics::Counters;
+use crate::unit::{self, Message};
 use message::{Format, Headers, Method, Payload, Reading, RequestHead, Version};
 use std::cell::RefCell;
 use std::io::{Read, Write};
@@ -261,13 +260,8 @@ impl Tested {
 
     /// The context of a POST to `/`.
     pub fn context(&self, headers: &[(&str, &str)], body: &str) -> Context {
-        let headers = fields(headers);
-        let client = client_of(&Method::Post, headers.get("Content-Type"), &headers);
-        let inbound = Inbound::of_nobody(Method::Post, "/".to_owned(), client, &headers);
-        let inbound = Inbound { service_length: 0, peer: NOBODY, local: NOBODY, ..inbound };
-        let body = Body::Bytes(body.to_owned().into());
-        let payload = Payload::arrived(body, &headers, client == Client::Rest);
-        Context::new(self.bus.plan(), self.bus.services(), Arc::new(inbound), headers, payload)
+        let (headers, body) = (fields(headers), Body::Bytes(body.to_owned().into()));
+        unit::context(&self.bus, Message { method: Method::Post, target: "/".to_owned(), headers, body })
     }
 
     /// Sends a request to the bus, as a listener would.

@@ -8,6 +8,7 @@ pub mod jsonpath;
 pub mod migrate;
 pub mod run;
 pub mod schema;
+pub mod test;
 pub mod validate;
 pub mod vault;
 pub mod xml;

@@ -63,8 +63,16 @@ pub struct Shared {
     pub clock: Clock,
     /// The ports that the bus listens on, once it does.
     pub listening: OnceLock<Listening>,
+    /// What takes the place of backends while suites of unit tests run; nobody does otherwise.
+    pub mocks: OnceLock<Arc<dyn Mocks>>,
     /// Serves requests to services of this bus that come over no connection; the HTTP side sets it.
     pub(crate) local: OnceLock<LocalServices>,
+}
+
+/// Services in the place of backends, for unit tests.
+pub trait Mocks: Send + Sync {
+    /// Where a request of this endpoint to a path (with its query) goes; `None`: to the backend itself.
+    fn target(&self, endpoint: &str, path: &str) -> Option<transport::Target>;
 }
 
 /// The ports of the listeners of the bus.
@@ -382,6 +390,7 @@ impl Shared {
             observers: Default::default(),
             clock: Default::default(),
             listening: OnceLock::new(),
+            mocks: OnceLock::new(),
             local: OnceLock::new(),
         }
     }
