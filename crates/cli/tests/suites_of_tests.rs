@@ -92,6 +92,7 @@ fn a_suite_runs() {
         ("$trp:X-Mock", None),
         ("${payload.left}", Some("3")),
     ];
+    let https = GET.replace("GET", "get") + "<request-protocol>https</request-protocol>";
     let input = "<payload><![CDATA[<order n='5'><i/></order>]]></payload><properties><property name='given' value='g'/>\
         <property name='H' value='h' scope='transport'/><property name='A' value='a' scope='axis2'/></properties>";
     let message = [
@@ -120,19 +121,32 @@ fn a_suite_runs() {
     let root = project(
         "run",
         &[
-            ("api", suite("main/api.xml", STOCK, &case("seven", GET, &response), MOCK)),
+            (
+                "api",
+                suite(
+                    "main/api.xml",
+                    STOCK,
+                    &(case("seven", GET, &response) + &case("https", &https, &response)),
+                    MOCK,
+                ),
+            ),
             ("tag", suite("/Shop/main/tag.xml", resources, &texts, "")),
             ("other", "<something/>".to_owned()),
         ],
     );
     let (output, text) = test(&[root.to_str().unwrap()]);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.ends_with("2 suites: 5 passed, 0 failed\n"), "{text}");
+    assert!(text.ends_with("2 suites: 6 passed, 0 failed\n"), "{text}");
 }
 
 #[test]
 fn what_does_not_hold_is_said() {
     let wrong = [("$body", Some("{\"left\":4}")), ("$trp:None", None), ("$statusCode", Some("200"))];
+    let mock = |response: &str| {
+        format!(
+            "<mock-services><mock-service><service-name>Stock</service-name><resources><resource><response>{response}</response></resource></resources></mock-service></mock-services>"
+        )
+    };
     let root = project(
         "wrong",
         &[
@@ -143,6 +157,20 @@ fn what_does_not_hold_is_said() {
             ("4", suite("main/gone.xml", "", &case("gone", "", &[]), "")),
             ("5", suite("main/stock.xml", "", &case("endpoint", "", &[("$body", None)]), "")),
             ("6", "<unit-test/>".to_owned()),
+            (
+                "7",
+                suite(
+                    "main/api.xml",
+                    STOCK,
+                    &case("n", GET, &[("$body", None)]).replace("assertNotNull", "assertNotNul"),
+                    MOCK,
+                ),
+            ),
+            ("8", suite("main/api.xml", STOCK, "", &mock("<status-code>99</status-code>"))),
+            (
+                "9",
+                suite("main/api.xml", STOCK, "", &mock("<headers><header name='a b' value='c'/></headers>")),
+            ),
         ],
     );
     let (output, text) = test(&[root.to_str().unwrap()]);
@@ -155,7 +183,10 @@ fn what_does_not_hold_is_said() {
         "there is no file `main/gone.xml` in any directory around the suite",
         "an `endpoint` cannot be tested alone",
         "`artifacts` is missing",
-        "6 suites: 0 passed, 2 failed, 4 could not run\n",
+        "`assertNotNul` is no assertion: did you mean `assertNotNull`?",
+        "the mock service `Stock`: `99` is no status of an answer: expected 200 to 599",
+        "the mock service `Stock`: `a b` with the value `c` is no header",
+        "9 suites: 0 passed, 2 failed, 7 could not run\n",
     ] {
         assert!(text.contains(said), "{said}: {text}");
     }

@@ -10,6 +10,7 @@ pub mod read;
 
 use crate::bus::{Addresses, Running, Start, services};
 use crate::load::load;
+use crate::secured::Keys;
 use crate::settings::Settings;
 use compare::{bare, is_same};
 use config::Scope;
@@ -118,12 +119,20 @@ impl Tested<'_> {
             ));
         }
         let place = Place(place()?);
-        let written = lay_out(suite, &place.0)?;
+        let project = place.0.join("project");
+        let written = lay_out(suite, &project)?;
+        let mut settings = settings.clone();
+        // A server of WSO2 always has https.
+        if settings.tls.certificate.is_none() && suite.cases.iter().any(|case| case.https) {
+            let keys = Keys::make(&place.0.join("keys"))?;
+            settings.tls.certificate = Some(keys.tls_certificate.clone());
+            settings.tls.key = Some(keys.tls_key.clone());
+        }
         let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
         let addresses =
             Addresses { http: Some(any), https: settings.tls.certificate.as_ref().map(|_| any), admin: None };
         let start = Start {
-            path: place.0.clone(),
+            path: project.clone(),
             addresses,
             workers: Some(1),
             settings: settings.clone(),
@@ -137,7 +146,7 @@ impl Tested<'_> {
             })
         };
         // Loaded once more before it runs, for what is wrong with it.
-        let loaded = load(&place.0, &services(settings)?, None, None);
+        let loaded = load(&project, &services(&settings)?, None, None);
         let errors = loaded.found.iter().filter(|found| found.severity == Severity::Error);
         let rendered = |found| diagnostics::render::human(found, &loaded.plan.sources, Default::default());
         let errors: Vec<String> = errors.map(rendered).collect();

@@ -141,20 +141,20 @@ pub fn suite(file: &Path) -> Result<Suite, String> {
         first(&root, "mock-services").map_or_else(Vec::new, |list| all(list, "mock-service").collect());
     let mock = |element: &Element| -> Result<Mock, String> {
         if element.elements().next().is_some() {
-            return Ok(mock_service(element));
+            return mock_service(file, element);
         }
         let found = find(file, &element.text()).ok_or_else(|| nowhere(file, &element.text()))?;
-        Ok(mock_service(&read(&found)?))
+        mock_service(&found, &read(&found)?)
     };
-    let cases =
-        first(&root, "test-cases").map_or_else(Vec::new, |list| all(list, "test-case").map(case).collect());
+    let cases: Vec<&Element> =
+        first(&root, "test-cases").map_or_else(Vec::new, |list| all(list, "test-case").collect());
     Ok(Suite {
         file: file.to_owned(),
         artifact: artifact(file, tested)?,
         supportive: supportive.iter().map(|element| artifact(file, element)).collect::<Result<_, _>>()?,
         resources: resources.iter().map(resource).collect::<Result<_, _>>()?,
         connectors: connectors.iter().map(connector).collect::<Result<_, _>>()?,
-        cases,
+        cases: cases.into_iter().map(|element| case(file, element)).collect::<Result<_, _>>()?,
         mocks: mocks.into_iter().map(mock).collect::<Result<_, _>>()?,
     })
 }
@@ -184,7 +184,7 @@ fn artifact(suite: &Path, element: &Element) -> Result<Artifact, String> {
     Ok(Artifact { file, text, element: root.local().to_owned(), name, context })
 }
 
-fn case(element: &Element) -> Case {
+fn case(file: &Path, element: &Element) -> Result<Case, String> {
     let input = first(element, "input");
     let part = |name: &str| input.and_then(|input| child(input, name));
     let attribute = |property: &Element, name: &str| property.attr(name).unwrap_or_default().to_owned();
@@ -194,57 +194,82 @@ fn case(element: &Element) -> Case {
         };
         all(list, "property").map(each).collect()
     });
-    let assertions = first(element, "assertions").map_or_else(Vec::new, |list| {
-        let each = |assertion: &Element| {
-            let expected = match assertion.local() {
-                "assertNotNull" => None,
-                _ => Some(content(assertion, "expected").unwrap_or_default()),
-            };
-            let actual = child(assertion, "actual").unwrap_or_default();
-            Assertion { actual, expected, message: child(assertion, "message").unwrap_or_default() }
+    let assertion = |assertion: &Element| {
+        let expected = match assertion.local() {
+            "assertNotNull" => None,
+            "assertEquals" => Some(content(assertion, "expected").unwrap_or_default()),
+            other => {
+                let hint = diagnostics::did_you_mean(other, ["assertEquals", "assertNotNull"]);
+                let hint = hint.unwrap_or_else(|| "there are `assertEquals` and `assertNotNull`".to_owned());
+                return Err(format!("{}: `{other}` is no assertion: {hint}", file.display()));
+            }
         };
-        list.elements().map(each).collect()
-    });
-    Case {
+        let actual = child(assertion, "actual").unwrap_or_default();
+        Ok(Assertion { actual, expected, message: child(assertion, "message").unwrap_or_default() })
+    };
+    let assertions = first(element, "assertions");
+    let assertions =
+        assertions.map_or_else(|| Ok(Vec::new()), |list| list.elements().map(assertion).collect());
+    Ok(Case {
         name: element.attr("name").unwrap_or_default().to_owned(),
         path: part("request-path").unwrap_or_default(),
-        method: part("request-method").filter(|method| !method.is_empty()),
+        method: part("request-method")
+            .filter(|method| !method.is_empty())
+            .map(|method| method.to_uppercase()),
         https: part("request-protocol").is_some_and(|protocol| protocol.eq_ignore_ascii_case("https")),
         payload: input.and_then(|input| content(input, "payload")).unwrap_or_default(),
         properties,
-        assertions,
-    }
+        assertions: assertions?,
+    })
 }
 
-fn mock_service(element: &Element) -> Mock {
+fn mock_service(file: &Path, element: &Element) -> Result<Mock, String> {
     let context = child(element, "context").unwrap_or_default();
-    let headers = |of: Option<&Element>| -> Vec<(String, String)> {
+    let endpoint = child(element, "service-name").unwrap_or_default();
+    let wrong = |why: String| format!("{}: the mock service `{endpoint}`: {why}", file.display());
+    let headers = |of: Option<&Element>| -> Result<Vec<(String, String)>, String> {
         let list = of.and_then(|of| first(of, "headers"));
-        let each =
-            |header: &Element| Some((header.attr("name")?.to_owned(), header.attr("value")?.to_owned()));
-        list.map_or_else(Vec::new, |list| all(list, "header").filter_map(each).collect())
+        let each = |header: &Element| {
+            let (name, value) =
+                (header.attr("name").unwrap_or_default(), header.attr("value").unwrap_or_default());
+            let is_sound = !name.is_empty()
+                && name.bytes().all(message::is_token_byte)
+                && !value.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t');
+            is_sound.then(|| (name.to_owned(), value.to_owned())).ok_or_else(|| {
+                wrong(format!("`{name}` with the value `{}` is no header", value.escape_debug()))
+            })
+        };
+        list.map_or_else(|| Ok(Vec::new()), |list| all(list, "header").map(each).collect())
     };
-    let resource = |resource: &Element| {
+    let resource = |resource: &Element| -> Result<MockResource, String> {
         let (request, response) = (first(resource, "request"), first(resource, "response"));
         let sub = child(resource, "sub-context").unwrap_or_default();
-        let status = response.and_then(|response| child(response, "status-code"));
-        MockResource {
+        let status =
+            response.and_then(|response| child(response, "status-code")).filter(|status| !status.is_empty());
+        let status = match &status {
+            None => 200,
+            Some(status) => {
+                status.parse().ok().filter(|status| (200..600).contains(status)).ok_or_else(|| {
+                    wrong(format!("`{status}` is no status of an answer: expected 200 to 599"))
+                })?
+            }
+        };
+        Ok(MockResource {
             path: joined(&context, &sub),
             method: child(resource, "method").unwrap_or_default(),
             payload: request
                 .and_then(|request| content(request, "payload"))
                 .filter(|payload| !payload.trim().is_empty()),
-            headers: headers(request),
-            status: status.and_then(|status| status.parse().ok()).unwrap_or(200),
+            headers: headers(request)?,
+            status,
             response: response.and_then(|response| content(response, "payload")).unwrap_or_default(),
-            response_headers: headers(response),
-        }
+            response_headers: headers(response)?,
+        })
     };
     let resources = first(element, "resources");
-    Mock {
-        endpoint: child(element, "service-name").unwrap_or_default(),
-        resources: resources.map_or_else(Vec::new, |list| all(list, "resource").map(resource).collect()),
-    }
+    let resources =
+        resources.map_or_else(|| Ok(Vec::new()), |list| all(list, "resource").map(resource).collect());
+    Ok(Mock { resources: resources?, endpoint })
 }
 
 /// Context and sub-context of a mock service, one behind the other.
