@@ -7,8 +7,12 @@ use crate::runtime::context::Context;
 use crate::runtime::request::{Client, Inbound};
 use message::envelope::PAYLOAD;
 use message::{Format, Headers, Method, Payload};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 use transport::Body;
+
+/// Where messages seem to come from: this machine.
+const CLIENT: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9));
 
 /// A message as a client sends it.
 #[derive(Debug)]
@@ -27,7 +31,8 @@ pub struct Message {
 pub fn context(bus: &Bus, message: Message) -> Context {
     let Message { method, target, headers, body } = message;
     let client = client_of(&method, headers.get("Content-Type"), &headers);
-    let inbound = Inbound { service_length: 0, ..Inbound::of_nobody(method, target, client, &headers) };
+    let inbound = Inbound::of_nobody(method, target, client, &headers);
+    let inbound = Inbound { service_length: 0, peer: CLIENT, local: CLIENT, ..inbound };
     let payload = Payload::arrived(body, &headers, client == Client::Rest);
     Context::new(bus.plan(), bus.services(), Arc::new(inbound), headers, payload)
 }
