@@ -34,6 +34,7 @@ mod settings_file;
 mod snapshot;
 mod suites;
 mod switches;
+mod temporary;
 mod tunables;
 mod units;
 mod user_store;

@@ -1,9 +1,8 @@
 //! The example round and the shop of `examples/sql` inside the binary, and unpacked for as long as a demo runs.
 
-use std::fs;
+use crate::temporary::Temporary;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::PathBuf;
 
 /// Path and text of every file of `examples/round`.
 static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/round.rs"));
@@ -14,8 +13,8 @@ static SHOP: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sql.rs"));
 /// Where the endpoints of the round find their backend, as they are written.
 const BACKEND: &str = "localhost:9000";
 
-/// A folder of its own below the temporary one; it goes when this is dropped.
-pub struct Unpacked(PathBuf);
+/// The files, for as long as this is there.
+pub struct Unpacked(Temporary);
 
 impl Unpacked {
     /// Writes the round, with its endpoints at `backend`.
@@ -23,28 +22,25 @@ impl Unpacked {
     /// # Errors
     /// What could not be written, and why.
     pub fn new(backend: SocketAddr) -> Result<Unpacked, String> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("busbar-demo-{}-{number}", std::process::id()));
-        let unpacked = Unpacked(folder);
+        let unpacked = Unpacked(Temporary::new("demo")?);
         for (name, text) in SHOP.iter().filter(|(name, _)| *name != "README.md") {
-            unpacked.write(&unpacked.round().join(name), text.as_bytes())?;
+            unpacked.0.write(unpacked.round().join(name), text.as_bytes())?;
         }
         for (name, text) in FILES {
             let text = text.replace(BACKEND, &backend.to_string());
-            unpacked.write(&unpacked.round().join(name), text.as_bytes())?;
+            unpacked.0.write(unpacked.round().join(name), text.as_bytes())?;
         }
         Ok(unpacked)
     }
 
     /// The configuration.
     pub fn round(&self) -> PathBuf {
-        self.0.join("round")
+        self.folder("round")
     }
 
     /// A folder beside the configuration, which may not be there yet.
     pub fn folder(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.0.path().join(name)
     }
 
     /// Writes a file beside the configuration.
@@ -52,29 +48,14 @@ impl Unpacked {
     /// # Errors
     /// See [`Unpacked::new`].
     pub fn add(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, String> {
-        let path = self.0.join(name);
-        self.write(&path, bytes)?;
-        Ok(path)
-    }
-
-    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), String> {
-        let folder = path.parent().unwrap_or(&self.0);
-        fs::create_dir_all(folder)
-            .and_then(|()| fs::write(path, bytes))
-            .map_err(|error| format!("cannot write {}: {error}", path.display()))
-    }
-}
-
-impl Drop for Unpacked {
-    fn drop(&mut self) {
-        // What stays behind is in the temporary folder.
-        let _ = fs::remove_dir_all(&self.0);
+        self.0.write(name, bytes)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn the_round_is_unpacked_and_leads_to_the_backend() {

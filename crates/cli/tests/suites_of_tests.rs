@@ -37,6 +37,12 @@ fn project(name: &str, suites: &[(&str, String)]) -> PathBuf {
             NS.replace("xmlns=", "xmlns:s=")
         ),
     );
+    for (kind, context) in [("url", "/v"), ("context", "/v/{version}")] {
+        let api = format!(
+            "<api {NS} name='V{kind}' context='{context}{kind}' version='2' version-type='{kind}'><resource uri-template='/x'><inSequence><respond/></inSequence></resource></api>"
+        );
+        put(&format!("main/{kind}.xml"), &api);
+    }
     put("main/bad.xml", &format!("<sequence {NS} name='Bad'>\n<loog/></sequence>"));
     put(
         "mocks/stock.xml",
@@ -105,6 +111,7 @@ fn a_suite_runs() {
         ("$trp:H", Some("h")),
         ("//order/@n", Some("5")),
     ];
+    let version = case("version", "<request-path>/x</request-path>", &[("$statusCode", Some("200"))]);
     let resources = "<registry-resources><registry-resource><file-name>a.xml</file-name><artifact><kept/></artifact>\
         <registry-path>/_system/governance/shop</registry-path></registry-resource></registry-resources>";
     let texts = [
@@ -131,12 +138,14 @@ fn a_suite_runs() {
                 ),
             ),
             ("tag", suite("/Shop/main/tag.xml", resources, &texts, "")),
+            ("url", suite("main/url.xml", "", &version, "")),
+            ("context", suite("main/context.xml", "", &version, "")),
             ("other", "<something/>".to_owned()),
         ],
     );
     let (output, text) = test(&[root.to_str().unwrap()]);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.ends_with("2 suites: 6 passed, 0 failed\n"), "{text}");
+    assert!(text.ends_with("4 suites: 8 passed, 0 failed\n"), "{text}");
 }
 
 #[test]

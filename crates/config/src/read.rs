@@ -337,6 +337,11 @@ pub fn names(text: &str) -> Vec<String> {
     text.split([' ', ',', '\t', '\n', '\r']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
+/// The names of a list that is separated by commas: a name may have blanks.
+pub fn names_by_comma(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
 fn trimmed_key(attribute: &Attribute) -> Key {
     let span = trimmed(&attribute.value, attribute.value_span);
     Key { value: attribute.value.trim().to_owned(), span }

@@ -1,5 +1,6 @@
 //! Credentials in URLs and values of passwords, which no diagnostic and no log line shows.
 
+use crate::nearest::differ_by_one;
 use std::borrow::Cow;
 
 /// The text with the user information of every URL in it (`http://user:password@host`) and the values of secrets in its query
@@ -89,7 +90,7 @@ pub fn is_secret(name: &str) -> bool {
     }
     PARTS.iter().any(|part| name.contains(part))
         // Somebody who has misspelt the name is shown the line with the value.
-        || is_almost(&name, "password")
+        || differ_by_one(&name, "password")
         // The signature in an address that lets in whoever has it.
         || name == "sig"
         || name.ends_with("cookie")
@@ -97,11 +98,6 @@ pub fn is_secret(name: &str) -> bool {
         || name.ends_with("pwd")
         || name.ends_with("pass")
         || name.ends_with("authorization")
-}
-
-/// Whether a word is another one with a letter too few, too many, wrong or swapped with its neighbour.
-fn is_almost(word: &str, other: &str) -> bool {
-    crate::nearest::differ_by_one(word, other)
 }
 
 /// The prefixes of a text that may contain `<`.

@@ -22,12 +22,10 @@ use crate::unit::{self, Message};
 use message::{Format, Headers, Method, Payload, Reading, RequestHead, Version};
 use std::cell::RefCell;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Once};
 use transport::{Body, ConnectionInfo, Handler, Request, Target};
-
-const NOBODY: SocketAddr = SocketAddr::V4(std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 9));
 
 /// A compiled configuration, ready to be asked.
 pub struct Tested {
@@ -313,7 +311,7 @@ impl Tested {
             headers: fields(headers),
         };
         let request = Request { head, body: Body::from(body.to_vec()) };
-        let peer = ConnectionInfo { id: 1, peer: NOBODY, local: NOBODY, worker: 0, tls: None };
+        let peer = ConnectionInfo { id: 1, peer: unit::CLIENT, local: unit::CLIENT, worker: 0, tls: None };
         let response = self.bus.handle(request, &peer).await;
         (response.head.status, response.head.headers, response.body)
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use transport::Body;
 
 /// Where messages seem to come from: this machine.
-const CLIENT: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9));
+pub(crate) const CLIENT: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9));
 
 /// A message as a client sends it.
 #[derive(Debug)]

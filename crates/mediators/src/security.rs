@@ -383,8 +383,8 @@ fn allowed(
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<[String]>> {
     let Some(parameter) = service.roles else { return Some(Arc::default()) };
-    let names = parameter.value.text().unwrap_or_default().split(',').map(str::trim);
-    let names: Arc<[String]> = names.filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let names: Arc<[String]> =
+        config::read::names_by_comma(parameter.value.text().unwrap_or_default()).into();
     let why = if names.is_empty() {
         "expected names of roles, separated by commas".to_owned()
     } else {

@@ -17,13 +17,15 @@ pub struct Listening {
 impl Mocks for Listening {
     fn target(&self, endpoint: &str, path: &str) -> Option<Target> {
         let (target, paths) = self.targets.get(endpoint)?;
-        paths.iter().any(|known| is_path(known, path)).then(|| target.clone())
+        paths.iter().any(|resource| is_path(resource, path)).then(|| target.clone())
     }
 }
 
 /// Whether a request goes to the path of a resource.
 fn is_path(resource: &str, path: &str) -> bool {
-    let bare = |path: &str| path.strip_suffix('/').unwrap_or(path).to_owned();
+    fn bare(path: &str) -> &str {
+        path.strip_suffix('/').unwrap_or(path)
+    }
     bare(resource) == bare(path)
 }
 
@@ -33,7 +35,7 @@ impl Listening {
     /// # Errors
     /// There is no port.
     pub fn start(mocks: &[Mock], workers: &Workers) -> Result<Listening, String> {
-        let mut listening = Listening { targets: HashMap::new(), _servers: Vec::new() };
+        let (mut targets, mut servers) = (HashMap::new(), Vec::new());
         for mock in mocks {
             let failed =
                 |why: std::io::Error| format!("the mock service `{}` cannot listen: {why}", mock.endpoint);
@@ -42,10 +44,10 @@ impl Listening {
             server.serve(workers, Arc::new(Service(mock.clone()))).map_err(failed)?;
             let target = Target::http("127.0.0.1", server.local_addr().port());
             let paths = mock.resources.iter().map(|resource| resource.path.clone()).collect();
-            listening.targets.insert(mock.endpoint.clone(), (target, paths));
-            listening._servers.push(server);
+            targets.insert(mock.endpoint.clone(), (target, paths));
+            servers.push(server);
         }
-        Ok(listening)
+        Ok(Listening { targets, _servers: servers })
     }
 }
 

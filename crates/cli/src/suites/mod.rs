@@ -12,14 +12,16 @@ use crate::bus::{Addresses, Running, Start, services};
 use crate::load::load;
 use crate::secured::Keys;
 use crate::settings::Settings;
+use crate::temporary::Temporary;
 use compare::{bare, is_same};
-use config::Scope;
+use config::{ArtifactKind, Scope};
 use diagnostics::{Severity, Span};
 use flow::services::Mocks;
 use flow::unit::{Message, mediate};
 use flow::{Context, Expression};
+use message::{SoapVersion, Version};
 use mocks::Listening;
-use read::{Artifact, Assertion, Case, Suite};
+use read::{Assertion, Case, Suite};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +30,9 @@ use transport::{
     Body, Client, ClientLimits, ClientTls, ClientTlsOptions, Headers, HostNames, Method, OutRequest, Roots,
     SendOptions, Target, Workers,
 };
+
+/// The folder of the artifacts, within the one of the suite.
+const PROJECT: &str = "project";
 
 /// How long one test may take.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -68,12 +73,11 @@ impl CaseOutcome {
 
 /// Runs a suite.
 pub fn run(suite: &Suite, settings: &Settings) -> Outcome {
-    let broken = |why: String| Outcome { broken: Some(why), cases: Vec::new() };
     match Tested::start(suite, settings) {
         Ok(tested) => {
             Outcome { broken: None, cases: suite.cases.iter().map(|case| tested.case(case)).collect() }
         }
-        Err(why) => broken(why),
+        Err(why) => Outcome { broken: Some(why), cases: Vec::new() },
     }
 }
 
@@ -81,8 +85,8 @@ pub fn run(suite: &Suite, settings: &Settings) -> Outcome {
 fn content_type(text: &str) -> &'static str {
     match text.trim_start().as_bytes().first() {
         Some(b'{' | b'[') => "application/json",
-        Some(b'<') if text.contains("http://schemas.xmlsoap.org/soap/envelope/") => "text/xml",
-        Some(b'<') if text.contains("http://www.w3.org/2003/05/soap-envelope") => "application/soap+xml",
+        Some(b'<') if text.contains(SoapVersion::V11.namespace()) => "text/xml",
+        Some(b'<') if text.contains(SoapVersion::V12.namespace()) => "application/soap+xml",
         Some(b'<') => "application/xml",
         _ => "text/plain",
     }
@@ -95,17 +99,7 @@ struct Tested<'a> {
     /// That of the bus.
     certificate: Option<PathBuf>,
     _workers: Workers,
-    _place: Place,
-}
-
-/// A directory that goes with this.
-struct Place(PathBuf);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        // What cannot be removed is the system's to clear away.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+    _place: Temporary,
 }
 
 impl Tested<'_> {
@@ -118,13 +112,13 @@ impl Tested<'_> {
                 tested.element
             ));
         }
-        let place = Place(place()?);
-        let project = place.0.join("project");
-        let written = lay_out(suite, &project)?;
+        let place = Temporary::new("test")?;
+        let project = place.path().join(PROJECT);
+        let written = lay_out(suite, &place)?;
         let mut settings = settings.clone();
         // A server of WSO2 always has https.
         if settings.tls.certificate.is_none() && suite.cases.iter().any(|case| case.https) {
-            let keys = Keys::make(&place.0.join("keys"))?;
+            let keys = Keys::make(&place.path().join("keys"))?;
             settings.tls.certificate = Some(keys.tls_certificate.clone());
             settings.tls.key = Some(keys.tls_key.clone());
         }
@@ -208,10 +202,13 @@ impl Tested<'_> {
                 };
                 let ended = mediate(&self.running.bus, &artifact.name, message, prepare).await;
                 let context = ended.ok_or_else(|| format!("there is no sequence `{}`", artifact.name))?;
-                return Ok(Seen { status: None, version: None, context });
+                return Ok(Seen { head: None, context });
             }
             "api" => {
-                format!("{}/{}", artifact.context.trim_end_matches('/'), case.path.trim_start_matches('/'))
+                let plan = self.running.bus.plan();
+                let api = plan.apis().iter().find(|api| api.name == artifact.name);
+                let api = api.ok_or_else(|| format!("there is no API `{}`", artifact.name))?;
+                format!("{}/{}", api.path(), case.path.trim_start_matches('/'))
             }
             _ => format!("/services/{}{}", artifact.name, case.path),
         };
@@ -230,17 +227,15 @@ impl Tested<'_> {
         let client = Client::new(ClientLimits::default());
         let response = client.send(&target, request, &SendOptions::default()).await;
         let response = response.map_err(|why| format!("{} {path}: {why}", method.as_str()))?;
-        let status = response.head.status;
+        let seen = Some((response.head.status, response.head.version));
         let body =
             response.body.collect(u64::MAX).await.map_err(|why| format!("the response breaks off: {why}"))?;
         let message =
             Message { method, target: path, headers: response.head.headers, body: Body::Bytes(body) };
         let context = flow::unit::context(&self.running.bus, message);
-        Ok(Seen { status: Some(status), version: Some("1.1"), context })
+        Ok(Seen { head: seen, context })
     }
-}
 
-impl Tested<'_> {
     /// Trusts the bus that is tested, whatever its certificate says.
     fn tls(&self) -> Result<ClientTls, String> {
         let roots = self.certificate.clone().map_or(Roots::default(), Roots::File);
@@ -251,8 +246,8 @@ impl Tested<'_> {
 
 /// What the assertions of a test look at: the message that a sequence leaves, or a response.
 struct Seen {
-    status: Option<u16>,
-    version: Option<&'static str>,
+    /// Status and version of a response.
+    head: Option<(u16, Version)>,
     context: Context,
 }
 
@@ -278,9 +273,13 @@ impl Seen {
         match word {
             "$body" => return Some(flow::unit::body(&mut self.context)),
             "$statusCode" => {
-                return self.status.or(self.context.status).map(|status| status.to_string());
+                let status = self.head.map(|(status, _)| status).or(self.context.status);
+                return status.map(|status| status.to_string());
             }
-            "$httpVersion" => return self.version.map(str::to_owned),
+            "$httpVersion" => {
+                let version = self.head?.1.as_str();
+                return Some(version.trim_start_matches("HTTP/").to_owned());
+            }
             _ => {}
         }
         // A header may have any name, which an expression may not.
@@ -297,43 +296,20 @@ impl Seen {
     }
 }
 
-/// A new directory.
-fn place() -> Result<PathBuf, String> {
-    let failed = |why: std::io::Error| format!("no directory can be made: {why}");
-    let mut builder = std::fs::DirBuilder::new();
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    for number in 0..u32::MAX {
-        let place = std::env::temp_dir().join(format!("busbar-test-{}-{number}", std::process::id()));
-        match builder.create(&place) {
-            Ok(()) => return Ok(place),
-            Err(why) if why.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(why) => return Err(failed(why)),
-        }
-    }
-    Err("no directory can be made".to_owned())
-}
-
 /// Writes the artifacts of a suite as a project; each copy, and what it is of.
-fn lay_out(suite: &Suite, root: &Path) -> Result<Vec<(PathBuf, PathBuf)>, String> {
-    let failed = |why: std::io::Error| format!("the artifacts cannot be laid out: {why}");
+fn lay_out(suite: &Suite, place: &Temporary) -> Result<Vec<(PathBuf, PathBuf)>, String> {
     let mut written = Vec::new();
-    let put = |folder: &str, name: &str, content: &[u8]| -> Result<PathBuf, String> {
-        let folder = root.join(folder);
-        std::fs::create_dir_all(&folder).map_err(failed)?;
-        let path = folder.join(name);
-        std::fs::write(&path, content).map_err(failed)?;
-        Ok(path)
+    let put = |folder: &str, name: &str, content: &[u8]| {
+        place.write(Path::new(PROJECT).join(folder).join(name), content)
     };
     for (number, artifact) in suite.supportive.iter().chain([&suite.artifact]).enumerate() {
-        let folder = folder(artifact).ok_or_else(|| {
-            format!(
-                "{}: `{}` is no artifact that a suite can have",
-                artifact.file.display(),
-                artifact.element
-            )
+        let kind = ArtifactKind::of_element(&artifact.element).filter(|kind| may_be_listed(*kind));
+        let kind = kind.ok_or_else(|| {
+            let (file, element) = (artifact.file.display(), &artifact.element);
+            format!("{file}: `{element}` is no artifact that a suite can have")
         })?;
-        let extension = if artifact.element == "data" { "dbs" } else { "xml" };
-        let copy = put(folder, &format!("{number}.{extension}"), without_postfix(&artifact.text).as_bytes())?;
+        let text = without_postfix(&artifact.text);
+        let copy = put(kind.directory(), &format!("{number}.{}", kind.extension()), text.as_bytes())?;
         written.push((copy, artifact.file.clone()));
     }
     for resource in &suite.resources {
@@ -341,39 +317,35 @@ fn lay_out(suite: &Suite, root: &Path) -> Result<Vec<(PathBuf, PathBuf)>, String
         let below = below.strip_prefix("_system/").unwrap_or(below);
         let is_below =
             Path::new(below).components().all(|part| matches!(part, std::path::Component::Normal(_)));
-        let (folder, name) = below.rsplit_once('/').unwrap_or(("", below));
-        if !is_below || name.is_empty() {
+        if !is_below || below.is_empty() || below.ends_with('/') {
             return Err(format!("{}: `{}` is no path of a registry", suite.file.display(), resource.path));
         }
-        put(&format!("registry/{folder}"), name, &resource.content)?;
+        put("registry", below, &resource.content)?;
     }
     for (number, connector) in suite.connectors.iter().enumerate() {
         let content = std::fs::read(connector).map_err(|why| format!("{}: {why}", connector.display()))?;
-        let name = connector
-            .file_name()
-            .and_then(|name| name.to_str())
-            .map_or_else(|| format!("{number}.zip"), str::to_owned);
-        put("synapse-libs", &name, &content)?;
+        let name = connector.file_name().and_then(|name| name.to_str());
+        put("synapse-libs", &name.map_or_else(|| format!("{number}.zip"), str::to_owned), &content)?;
     }
     Ok(written)
 }
 
-/// The folder of a configuration directory for an artifact.
-fn folder(artifact: &Artifact) -> Option<&'static str> {
-    Some(match artifact.element.as_str() {
-        "api" => "api",
-        "proxy" => "proxy-services",
-        "sequence" => "sequences",
-        "endpoint" => "endpoints",
-        "localEntry" => "local-entries",
-        "template" => "templates",
-        "messageStore" => "message-stores",
-        "messageProcessor" => "message-processors",
-        "inboundEndpoint" => "inbound-endpoints",
-        "task" => "tasks",
-        "data" => "dataservices",
-        _ => return None,
-    })
+/// Whether artifacts of a kind are tested, or needed by those that are.
+fn may_be_listed(kind: ArtifactKind) -> bool {
+    use ArtifactKind::*;
+    matches!(
+        kind,
+        Api | Proxy
+            | Sequence
+            | Endpoint
+            | LocalEntry
+            | Template
+            | MessageStore
+            | MessageProcessor
+            | InboundEndpoint
+            | Task
+            | DataService
+    )
 }
 
 /// The framework takes the rest of a request's path away before each `call`, so that the address of a backend is what the suite says.

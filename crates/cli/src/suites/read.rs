@@ -30,9 +30,8 @@ pub struct Artifact {
     pub text: String,
     /// The element, such as `api`.
     pub element: String,
+    /// Empty for those that have a key.
     pub name: String,
-    /// The context of an API, else empty.
-    pub context: String,
 }
 
 /// What the registry has at a path.
@@ -169,19 +168,8 @@ fn artifact(suite: &Path, element: &Element) -> Result<Artifact, String> {
             (file, text, root)
         }
     };
-    let text_of = |name: &str| root.attr(name).unwrap_or_default().trim().to_owned();
-    let (mut name, mut context) = (text_of("name"), text_of("context"));
-    if root.local() == "localEntry" {
-        name = text_of("key");
-    }
-    // An API with a version in its path is called by that.
-    if root.local() == "api" && text_of("version-type").eq_ignore_ascii_case("context") {
-        context = match context.contains("{version}") {
-            true => context.replace("{version}", &text_of("version")),
-            false => format!("{}/{}", context.trim_end_matches('/'), text_of("version")),
-        };
-    }
-    Ok(Artifact { file, text, element: root.local().to_owned(), name, context })
+    let name = root.attr("name").unwrap_or_default().trim().to_owned();
+    Ok(Artifact { file, text, element: root.local().to_owned(), name })
 }
 
 fn case(file: &Path, element: &Element) -> Result<Case, String> {

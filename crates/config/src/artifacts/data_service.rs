@@ -733,10 +733,9 @@ fn outputs(element: &Element, reading: &mut Reading<'_>) -> Vec<DataOutput> {
     all
 }
 
-/// The roles that see a part. They are separated by commas: a name may have blanks.
+/// The roles that see a part.
 fn roles(element: &Element) -> Vec<String> {
-    let names = element.attr("requiredRoles").unwrap_or_default().split(',').map(str::trim);
-    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    element.attr("requiredRoles").map(read::names_by_comma).unwrap_or_default()
 }
 
 fn value_of(element: &Element) -> Option<DataValue> {

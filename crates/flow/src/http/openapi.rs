@@ -69,18 +69,10 @@ fn answered(form: Form, bytes: Vec<u8>) -> Response {
     Response::new(200, Body::Bytes(bytes.into())).with("Content-Type", format!("{media}; charset=UTF-8"))
 }
 
-/// The path of the API on this server, with the version where that is a segment.
-fn base(api: &Api) -> String {
-    match api.version_strategy {
-        "url" => format!("{}/{}", api.rule.context, api.version),
-        _ => api.rule.context.clone(),
-    }
-}
-
 /// A definition that was given, with this server's address in it.
 fn here(mut definition: Json, api: &Api, inbound: &Inbound) -> Json {
     let Some(object) = definition.as_object_mut() else { return definition };
-    let base = base(api);
+    let base = api.path();
     if object.contains_key("swagger") {
         object.insert("host".to_owned(), (&*inbound.host).into());
         object.insert("basePath".to_owned(), if base.is_empty() { "/".into() } else { base.into() });
@@ -116,7 +108,7 @@ fn generated(api: &Api, inbound: &Inbound) -> Json {
     json!({
         "openapi": "3.0.3",
         "info": { "title": name, "description": format!("API Definition of {name}"), "version": version },
-        "servers": [{ "url": format!("{}://{}{}", inbound.scheme(), inbound.host, base(api)) }],
+        "servers": [{ "url": format!("{}://{}{}", inbound.scheme(), inbound.host, api.path()) }],
         "paths": paths,
     })
 }

@@ -108,6 +108,14 @@ impl Api {
             version => Cow::Owned(format!("{}:v{version}", self.name)),
         }
     }
+
+    /// Its path on this server, with the version where that is a segment.
+    pub fn path(&self) -> String {
+        match self.version_strategy {
+            "url" => format!("{}/{}", self.rule.context, self.version),
+            _ => self.rule.context.clone(),
+        }
+    }
 }
 
 /// A resource of an API.

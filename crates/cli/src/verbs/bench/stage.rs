@@ -2,6 +2,7 @@
 
 use super::load::Bar;
 use crate::round::Unpacked;
+use crate::temporary::Temporary;
 use bench::report;
 use bench::results::Run;
 use bench::steps::News;
@@ -9,7 +10,7 @@ use bench::systems::{self, Backend, Place, System};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// What is measured beside this binary, and where the result goes.
@@ -60,17 +61,7 @@ pub(super) struct Stage {
     /// What is not there, and why.
     pub(super) absent: Vec<String>,
     pub(super) unpacked: Unpacked,
-    _work: Folder,
-}
-
-/// A folder that goes when this is dropped.
-struct Folder(PathBuf);
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What stays behind is in the temporary folder.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+    _work: Temporary,
 }
 
 impl Stage {
@@ -137,16 +128,12 @@ impl Stage {
     /// The backend and a place for the others.
     pub(super) fn empty() -> Result<Stage, String> {
         let busbar = std::env::current_exe().map_err(|error| format!("this binary is not found: {error}"))?;
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Relaxed);
-        let work = std::env::temp_dir().join(format!("busbar-bench-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&work).map_err(|error| format!("{}: {error}", work.display()))?;
-        let folder = Folder(work.clone());
-        let mut place = Place::new(busbar, work);
+        let work = Temporary::new("bench")?;
+        let mut place = Place::new(busbar, work.path().to_owned());
         let backend = Backend::start(&place)?;
         let unpacked = Unpacked::new(backend.address)?;
         place.round = unpacked.round();
-        Ok(Stage { systems: Vec::new(), backend, place, absent: Vec::new(), unpacked, _work: folder })
+        Ok(Stage { systems: Vec::new(), backend, place, absent: Vec::new(), unpacked, _work: work })
     }
 
     /// Busbar several times, each with its own settings: a name, and what is added to its command.
