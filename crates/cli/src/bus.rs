@@ -449,7 +449,7 @@ fn watch(start: &Start, reloader: &Arc<Reloader>) {
     }
 }
 
-/// Says on stdout that the bus serves, and where. On a thread of its own: nobody may be reading.
+/// Says on stdout that the bus serves, and where, and gives back what only the start needed. On a thread of its own: nobody may be reading.
 fn say_ready(running: &Running, admin: SocketAddr, took: Duration, format: Option<&str>) {
     let http = running.http.to_string();
     let https = running.https.map_or_else(|| "off".to_owned(), |address| address.to_string());
@@ -466,6 +466,9 @@ fn say_ready(running: &Running, admin: SocketAddr, took: Duration, format: Optio
     line.push('\n');
     // Where there is no thread, nobody is told; the bus serves all the same.
     let _ = std::thread::Builder::new().name("ready".to_owned()).spawn(move || {
+        if let Err(why) = transport::unmap_start() {
+            tracing::debug!(target: "busbar::start", "the code that only the start needed stays mapped: {why}");
+        }
         let mut stdout = std::io::stdout().lock();
         let _ = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush());
     });

@@ -2,8 +2,7 @@
 
 use flow::Settings;
 use flow::artifacts::Cors;
-use message::json::Mapping;
-use message::regex::{Pattern, Search};
+use message::json::{Mapping, SWITCHES, Switch};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +41,7 @@ const HONOURED: &[(&str, Set)] = &[
 type Flag = fn(&mut Settings) -> &mut bool;
 
 /// Switches of the engine, `true` or `false`.
-const SWITCHES: &[(&str, Flag)] = &[
+const FLAGS: &[(&str, Flag)] = &[
     ("synapse.xpath.dom.failover.enabled", |settings| &mut settings.xpath_failover),
     ("synapse.override_endpoint_suspend_config_with_global_values", |settings| {
         &mut settings.suspension.overrides
@@ -56,61 +55,9 @@ const SWITCHES: &[(&str, Flag)] = &[
 /// The factor of suspensions, which is no whole number.
 const FACTOR: &str = "synapse.global_endpoint_suspend_progression_factor";
 
-/// Puts a switch of the JSON mapping where it belongs; the error says what was expected.
-type Switch = fn(&mut Mapping, &str) -> Result<(), String>;
-
-/// The switches of the JSON mapping.
-const MAPPING: &[(&str, Switch)] = &[
-    ("synapse.commons.json.preserve.namespace", |mapping, text| flag(&mut mapping.preserve_namespace, text)),
-    ("synapse.commons.json.output.enableNSDeclarations", |mapping, text| {
-        flag(&mut mapping.namespace_declarations, text)
-    }),
-    ("synapse.commons.json.output.namespaceSepChar", |mapping, text| {
-        let mut characters = text.chars();
-        mapping.namespace_separator = match (characters.next(), characters.next()) {
-            (Some(only), None) => only,
-            _ => return Err("expected one character".to_owned()),
-        };
-        Ok(())
-    }),
-    ("synapse.commons.json.output.autoPrimitive", |mapping, text| flag(&mut mapping.auto_primitive, text)),
-    ("synapse.commons.json.output.disableAutoPrimitive.regex", |mapping, text| {
-        mapping.string_pattern = Some(Pattern::compile(text).map_err(no_regex)?);
-        Ok(())
-    }),
-    ("synapse.commons.json.json.output.disableAutoPrimitive.customReplaceRegex", |mapping, text| {
-        let replacement = mapping.string_mark.take().map(|(_, replacement)| replacement).unwrap_or_default();
-        mapping.string_mark = Some((Search::compile(text).map_err(no_regex)?, replacement));
-        Ok(())
-    }),
-    ("synapse.commons.json.json.output.disableAutoPrimitive.customReplaceSequence", |mapping, text| {
-        if let Some((_, replacement)) = &mut mapping.string_mark {
-            text.clone_into(replacement);
-        }
-        Ok(())
-    }),
-    ("synapse.commons.json.output.jsonoutAutoArray", |mapping, text| flag(&mut mapping.auto_array, text)),
-    ("synapse.commons.json.output.jsonoutMultiplePI", |mapping, text| {
-        flag(&mut mapping.reads_multiple, text)
-    }),
-    ("synapse.commons.json.output.xmloutMultiplePI", |mapping, text| {
-        flag(&mut mapping.writes_multiple, text)
-    }),
-    ("synapse.json.to.xml.processing.instruction.enabled", |mapping, text| {
-        flag(&mut mapping.writes_multiple, text)
-    }),
-    ("synapse.commons.enableXmlNilReadWrite", |mapping, text| flag(&mut mapping.nil, text)),
-    ("synapse.commons.enableXmlNullForEmptyElement", |mapping, text| flag(&mut mapping.empty_is_null, text)),
-    ("synapse.commons.json.buildValidNCNames", |mapping, text| flag(&mut mapping.valid_names, text)),
-];
-
 fn flag(field: &mut bool, text: &str) -> Result<(), String> {
     *field = text.parse().map_err(|_| "expected true or false".to_owned())?;
     Ok(())
-}
-
-fn no_regex(why: String) -> String {
-    format!("it is not a regular expression: {why}")
 }
 
 /// The switches of the JSON mapping.
@@ -119,14 +66,17 @@ fn no_regex(why: String) -> String {
 /// A value that cannot be read, with its name.
 pub fn mapping(table: &toml::Table) -> Result<Mapping, String> {
     let mut mapping = Mapping::default();
-    // In the order above: a replacement needs its expression first.
-    for (name, set) in MAPPING {
+    for (name, switch) in &SWITCHES {
         let text = match table.get(*name) {
             None => continue,
             Some(toml::Value::String(text)) => text.clone(),
             Some(other) => other.to_string(),
         };
-        set(&mut mapping, text.trim()).map_err(|why| format!("wso2.\"{name}\": `{text}`: {why}"))?;
+        let set = match switch {
+            Switch::Flag(field) => flag(field(&mut mapping), text.trim()).map_err(|why| format!(": {why}")),
+            Switch::Text(set) => set(&mut mapping, text.trim()).map_err(|why| format!(" {why}")),
+        };
+        set.map_err(|why| format!("wso2.\"{name}\": `{text}`{why}"))?;
     }
     Ok(mapping)
 }
@@ -272,7 +222,7 @@ fn milliseconds(value: i64) -> Duration {
 /// A switch that is neither `true` nor `false`, with its name.
 pub fn apply(table: &toml::Table, settings: &mut Settings) -> Result<(), String> {
     for (name, value) in table {
-        if let Some((_, field)) = SWITCHES.iter().find(|(setting, _)| setting == name) {
+        if let Some((_, field)) = FLAGS.iter().find(|(setting, _)| setting == name) {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             flag(field(settings), text.trim()).map_err(|why| format!("wso2.\"{name}\": `{text}`: {why}"))?;
         }
@@ -325,14 +275,18 @@ impl Fate {
     }
 }
 
+/// The names of those that are honoured.
+fn honoured() -> impl Iterator<Item = &'static str> {
+    let numbers = HONOURED.iter().map(|(setting, _)| *setting);
+    let flags = FLAGS.iter().map(|(setting, _)| *setting);
+    let mapping = SWITCHES.iter().map(|(setting, _)| *setting);
+    let cors = CORS.iter().map(|(setting, _)| *setting);
+    numbers.chain(flags).chain(mapping).chain(cors).chain([FACTOR])
+}
+
 /// What becomes of a tunable of this name.
 pub fn fate(name: &str) -> Fate {
-    let honoured = HONOURED.iter().map(|(setting, _)| *setting);
-    let honoured = honoured
-        .chain(SWITCHES.iter().map(|(setting, _)| *setting))
-        .chain(MAPPING.iter().map(|(setting, _)| *setting));
-    if honoured.chain(CORS.iter().map(|(setting, _)| *setting)).chain([FACTOR]).any(|setting| setting == name)
-    {
+    if honoured().any(|setting| setting == name) {
         return Fate::Honoured("is honoured");
     }
     match NOT_NEEDED.iter().find(|(prefix, _)| name.starts_with(prefix)) {
@@ -345,12 +299,7 @@ pub fn fate(name: &str) -> Fate {
 
 /// All names; of families, their prefixes.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let honoured =
-        HONOURED.iter().map(|(setting, _)| *setting).chain(SWITCHES.iter().map(|(setting, _)| *setting));
-    let honoured = honoured.chain(CORS.iter().map(|(setting, _)| *setting)).chain([FACTOR]);
-    honoured
-        .chain(MAPPING.iter().map(|(setting, _)| *setting))
-        .chain(NOT_NEEDED.iter().map(|(setting, _)| *setting))
+    honoured().chain(NOT_NEEDED.iter().map(|(setting, _)| *setting))
 }
 
 /// The findings about those that are not honoured.

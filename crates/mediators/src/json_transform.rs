@@ -9,8 +9,8 @@ use flow::{
     Attribute, Children, Compiled, Compiler, Context, Definition, Family, Fault, Flow, Inside, KeyValue,
     Mediator, Need, Page, Values,
 };
-use message::json::{Mapping, is_json_number};
-use message::regex::{Pattern, Search};
+use message::json::{Mapping, SWITCHES, Switch, is_json_number};
+use message::regex::Search;
 use schema::{Draft, JsonSchema, Resolver, Source, Violation};
 use serde_json::Value as Json;
 use std::sync::Arc;
@@ -40,8 +40,9 @@ a rule is an error that names its place.
 With `property` elements the first element of the body, which may be the XML view of JSON, is written as JSON anew, with these
 switches instead of the global ones: `synapse.commons.json.output.autoPrimitive`, `….output.disableAutoPrimitive.regex`,
 `….output.jsonoutAutoArray`, `….output.namespaceSepChar`, `….output.enableNSDeclarations`, `….preserve.namespace`, `….buildValidNCNames`,
-`….output.jsonoutMultiplePI`, `….output.xmloutMultiplePI`, `synapse.commons.enableXmlNilReadWrite` and
-`synapse.commons.enableXmlNullForEmptyElement`. The schema, if there is one, is applied after that.
+`….output.jsonoutMultiplePI`, `….output.xmloutMultiplePI`, `synapse.json.to.xml.processing.instruction.enabled`,
+`synapse.commons.json.json.output.disableAutoPrimitive.customReplaceRegex` and then `….customReplaceSequence`,
+`synapse.commons.enableXmlNilReadWrite` and `synapse.commons.enableXmlNullForEmptyElement`. The schema, if there is one, is applied after that.
 
 The content type stays: if the message was XML, set `messageType` to `application/json` (scope axis2) after it.",
     inside: &[Inside::new(
@@ -112,18 +113,23 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
             return None;
         };
         let switches: &mut Mapping = mapping.get_or_insert_with(|| (*compiler.services.limits.json).clone());
-        match switch(switches, name.value.trim(), value.value.trim()) {
-            Ok(true) => {}
-            Ok(false) => {
+        let text = value.value.trim();
+        match switch(name.value.trim()) {
+            // As Java reads a boolean.
+            Some(Switch::Flag(field)) => *field(switches) = text.eq_ignore_ascii_case("true"),
+            Some(Switch::Text(set)) => {
+                if let Err(why) = set(switches, text) {
+                    let message = format!("`{text}` {why}");
+                    compiler.error("bad-value", message, value.value_span, "not a value of this switch");
+                    return None;
+                }
+            }
+            None => {
                 let message = format!("`{}` is not a switch of the JSON mapping", name.value);
                 let found = Diagnostic::warning("unknown-property", message)
                     .at(name.value_span, "this has no effect")
-                    .did_you_mean(name.value.trim(), SWITCHES.map(|(name, _)| name));
+                    .did_you_mean(name.value.trim(), SWITCHES.iter().map(|(name, _)| *name));
                 compiler.diagnostics.push(found);
-            }
-            Err(why) => {
-                compiler.error("bad-value", why, value.value_span, "as a Java regular expression");
-                return None;
             }
         }
     }
@@ -179,52 +185,14 @@ fn load(name: &str, bytes: &[u8], compiler: &Compiler<'_>) -> Result<(Schema, Op
     Schema::load(name, bytes, &Entries { resources: &Resources::default(), entry: &find })
 }
 
-/// Sets a switch to the text of a value. Errors: the text is not a regular expression.
-type Switch = fn(&mut Mapping, &str) -> Result<(), String>;
-
 /// What all names of switches may begin with.
 const PREFIX: &str = "synapse.commons.";
 
-/// The switches by their WSO2 names.
-const SWITCHES: [(&str, Switch); 11] = [
-    ("synapse.commons.json.preserve.namespace", |mapping, text| flag(&mut mapping.preserve_namespace, text)),
-    ("synapse.commons.json.buildValidNCNames", |mapping, text| flag(&mut mapping.valid_names, text)),
-    ("synapse.commons.json.output.autoPrimitive", |mapping, text| flag(&mut mapping.auto_primitive, text)),
-    ("synapse.commons.json.output.namespaceSepChar", |mapping, text| {
-        mapping.namespace_separator = text.chars().next().unwrap_or('_');
-        Ok(())
-    }),
-    ("synapse.commons.json.output.enableNSDeclarations", |mapping, text| {
-        flag(&mut mapping.namespace_declarations, text)
-    }),
-    ("synapse.commons.json.output.disableAutoPrimitive.regex", |mapping, text| {
-        let no_regex = |why| format!("`{text}` is not a regular expression: {why}");
-        mapping.string_pattern = Some(Pattern::compile(text).map_err(no_regex)?);
-        Ok(())
-    }),
-    ("synapse.commons.json.output.jsonoutAutoArray", |mapping, text| flag(&mut mapping.auto_array, text)),
-    ("synapse.commons.json.output.jsonoutMultiplePI", |mapping, text| {
-        flag(&mut mapping.reads_multiple, text)
-    }),
-    ("synapse.commons.json.output.xmloutMultiplePI", |mapping, text| {
-        flag(&mut mapping.writes_multiple, text)
-    }),
-    ("synapse.commons.enableXmlNilReadWrite", |mapping, text| flag(&mut mapping.nil, text)),
-    ("synapse.commons.enableXmlNullForEmptyElement", |mapping, text| flag(&mut mapping.empty_is_null, text)),
-];
-
-fn flag(field: &mut bool, text: &str) -> Result<(), String> {
-    *field = text.eq_ignore_ascii_case("true");
-    Ok(())
-}
-
-/// Sets a switch by its name, also without the prefix; `false`: there is none of this name.
-fn switch(mapping: &mut Mapping, name: &str, text: &str) -> Result<bool, String> {
+/// The switch of this name, also without the prefix.
+fn switch(name: &str) -> Option<&'static Switch> {
+    let short = |name: &'static str| name.strip_prefix(PREFIX).unwrap_or(name);
     let name = name.strip_prefix(PREFIX).unwrap_or(name);
-    match SWITCHES.iter().find(|(whole, _)| whole.strip_prefix(PREFIX) == Some(name)) {
-        Some((_, set)) => set(mapping, text).map(|()| true),
-        None => Ok(false),
-    }
+    SWITCHES.iter().find(|(whole, _)| short(whole) == name).map(|(_, switch)| switch)
 }
 
 impl Schema {
@@ -531,6 +499,13 @@ mod tests {
             let mut end = flow.run(XML, body);
             assert_eq!(end.payload(), expected, "{name}");
         }
+        let marked = "<jsontransform>\
+            <property name='json.json.output.disableAutoPrimitive.customReplaceRegex' value='^s:'/>\
+            <property name='json.json.output.disableAutoPrimitive.customReplaceSequence' value='n'/></jsontransform>";
+        let mut end = flow(marked).run(XML, "<r><a>s:1</a><b>1</b></r>");
+        assert_eq!(end.payload(), r#"{"r":{"a":"n1","b":1}}"#);
+        let long = "<jsontransform><property name='synapse.commons.json.output.namespaceSepChar' value='__'/></jsontransform>";
+        assert!(flow(long).found.iter().any(|found| found.contains("`__` is not one character")));
         let text = "<jsontransform><property name='synapse.commons.json.output.autoPrimitive' value='false'/></jsontransform>";
         assert_eq!(
             flow(text).run(JSON, r#"{"a":1,"l":[true,"x"]}"#).payload(),

@@ -4,6 +4,10 @@
 //! elements (`jsonElement` where they have no name), `"@a"` attributes, `"$"` text. To JSON: namespaces are
 //! dropped, adjacent repeated siblings become arrays, texts that look like JSON literals become literals.
 
+mod switches;
+
+pub use switches::{SWITCHES, Switch};
+
 use crate::regex::{Pattern, Search};
 use serde_json::Value;
 use std::borrow::Cow;
