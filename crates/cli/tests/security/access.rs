@@ -255,6 +255,32 @@ fn keys_are_rotated_without_a_restart() {
     assert_eq!(issuer.times("/keys"), 2);
 }
 
+/// What an issuer publishes counts, also that there are no keys any more; an error of its server does not.
+#[test]
+fn keys_that_are_withdrawn_let_nobody_in() {
+    let (withdraws, fails) = (Issuer::start(), Issuer::start());
+    let profile = |name: &str, issuer: &Issuer| {
+        format!(
+            "[access.{name}]\nissuers = ['https://id.example']\njwks = 'http://{}/keys'\nrefresh = '1ms'\n",
+            issuer.address
+        )
+    };
+    let (first, first_public) = pair("1");
+    withdraws.publish(&[&first_public]);
+    fails.publish(&[&first_public]);
+    let settings = profile("withdraws", &withdraws) + &profile("fails", &fails);
+    let artifacts = api("withdraws", "") + &api("fails", "");
+    let bus = Process::run(&directory("withdrawn", &artifacts, &settings), &[]);
+    let status = |name: &str| {
+        let token = bearer(&token(&first, "1", json!({})));
+        ask(&bus, "GET", &format!("/{name}/orders"), &token, "").status
+    };
+    assert_eq!((status("withdraws"), status("fails")), (200, 200));
+    withdraws.publish(&[]);
+    *fails.keys.lock().unwrap() = "down".to_owned();
+    assert_eq!((status("withdraws"), status("fails")), (401, 200), "{}", bus.stderr());
+}
+
 #[test]
 fn keys_users_and_signatures_let_in() {
     let settings = "[http.users]\nalice = 'opensesame'\n\
