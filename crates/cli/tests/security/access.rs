@@ -281,6 +281,52 @@ fn keys_that_are_withdrawn_let_nobody_in() {
     assert_eq!((status("withdraws"), status("fails")), (401, 200), "{}", bus.stderr());
 }
 
+/// A page of an origin that is let in can read why it is refused, and pages of others cannot.
+#[test]
+fn answers_of_no_flow_say_who_may_read_them() {
+    let api = "<api name='page' context='/page'>\
+         <resource methods='GET' uri-template='/orders'><inSequence><respond/></inSequence></resource>\
+         <resource methods='GET' uri-template='/fails'><inSequence><throwError type='NOT_NOW' errorMessage='no'/></inSequence></resource>\
+         <handlers><handler class='org.busbar.AccessHandler'><property name='profile' value='page'/></handler>\
+         <handler class='org.wso2.micro.integrator.rest.handler.CORSRequestHandler'><property name='allowedOrigins' value='https://Shop.example:443/, null'/>\
+         <property name='allowCredentials' value='true'/></handler></handlers></api>";
+    let settings = "[access.page]\nkeys = { one = 'key-of-one' }\n";
+    let bus = Process::run(&directory("cors", api, settings), &[]);
+    let (here, elsewhere) = ("Origin: https://shop.example\r\n", "Origin: https://evil.example\r\n");
+    let (good, wrong) = ("X-API-Key: key-of-one\r\n", "X-API-Key: guessed\r\n");
+    for (what, method, path, key, status) in [
+        ("an answer", "GET", "/page/orders", good, 200),
+        ("no credentials", "GET", "/page/orders", "", 401),
+        ("wrong ones", "GET", "/page/orders", wrong, 401),
+        ("no resource", "GET", "/page/none", good, 404),
+        ("another method", "PUT", "/page/orders", good, 405),
+        ("a failure", "GET", "/page/fails", good, 500),
+    ] {
+        let response = ask(&bus, method, path, &format!("{here}{key}"), "");
+        assert_eq!(response.status, status, "{what}: {}\n{}", response.body, bus.stderr());
+        for said in [
+            "Access-Control-Allow-Origin: https://shop.example\r\n",
+            "Access-Control-Allow-Credentials: true\r\n",
+            "Vary: Origin\r\n",
+        ] {
+            assert_eq!(response.head.matches(said).count(), 1, "{what}: {}", response.head);
+        }
+        for origins in [elsewhere.to_owned(), format!("{here}{elsewhere}")] {
+            let response = ask(&bus, method, path, &format!("{origins}{key}"), "");
+            assert_eq!(response.status, 403, "{what}: {}", response.head);
+            assert!(!response.head.contains("Access-Control-Allow-Origin"), "{what}: {}", response.head);
+        }
+    }
+    // Anybody can make a page of this origin.
+    let response = ask(&bus, "GET", "/page/orders", &format!("Origin: null\r\n{good}"), "");
+    assert!(
+        response.status == 200 && response.head.contains("Access-Control-Allow-Origin: null\r\n"),
+        "{}",
+        response.head
+    );
+    assert!(!response.head.contains("Access-Control-Allow-Credentials"), "{}", response.head);
+}
+
 #[test]
 fn keys_users_and_signatures_let_in() {
     let settings = "[http.users]\nalice = 'opensesame'\n\
