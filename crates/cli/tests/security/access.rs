@@ -255,6 +255,28 @@ fn keys_are_rotated_without_a_restart() {
     assert_eq!(issuer.times("/keys"), 2);
 }
 
+/// Who changed something at the admin address is in the log, without the token.
+#[test]
+fn changes_at_the_admin_address_have_a_name() {
+    let settings = "[admin]\ntokens = { ops = 'of-operators' }\n";
+    let proxy = "<proxy name='P'><target><inSequence><respond/></inSequence></target></proxy>";
+    let bus = Process::run(&directory("admin", proxy, settings), &[]);
+    for (method, path, token, status) in [
+        ("GET", "/loggers/busbar", "of-operators", 200),
+        ("PUT", "/loggers/nothing", "of-operators", 404),
+        ("POST", "/artifacts/proxy/P/stop", "of-operators", 200),
+        ("POST", "/artifacts/proxy/P/start", "guessed", 401),
+    ] {
+        let mut stream = TcpStream::connect(bus.field("admin")).unwrap();
+        let more = format!("Authorization: Bearer {token}\r\nConnection: close\r\n");
+        assert_eq!(exchange(&mut stream, method, path, b"info", &more).unwrap().0, status, "{method} {path}");
+    }
+    bus.says("the admin address was asked for POST /artifacts/proxy/P/stop user=ops status=200", 1);
+    let log = bus.stderr();
+    assert_eq!(log.matches("was asked for").count(), 2, "{log}");
+    assert!(!log.contains("of-operators") && !log.contains("guessed"), "{log}");
+}
+
 /// What an issuer publishes counts, also that there are no keys any more; an error of its server does not.
 #[test]
 fn keys_that_are_withdrawn_let_nobody_in() {
