@@ -459,7 +459,6 @@ fn a_rollback_has_the_documents_that_it_had() {
 const SWITCHED: &str = "<definitions xmlns='http://ws.apache.org/ns/synapse'>
 <proxy name='P'><target><inSequence><respond/></inSequence></target></proxy>
 <api name='R' context='/r'><resource methods='GET'><inSequence><respond/></inSequence></resource></api>
-<api name='R' context='/v' version='1.2' version-type='url'><resource methods='GET'><inSequence><respond/></inSequence></resource></api>
 <endpoint name='E'><address uri='http://127.0.0.1:1/'><suspendOnFailure><initialDuration>60000</initialDuration></suspendOnFailure></address></endpoint>
 <proxy name='Calls'><target><inSequence><call><endpoint key='E'/></call><respond/></inSequence><faultSequence><respond/></faultSequence></target></proxy>
 <proxy name='Inline'><target><inSequence><call>
@@ -470,6 +469,7 @@ const SWITCHED: &str = "<definitions xmlns='http://ws.apache.org/ns/synapse'>
 <property xmlns:task='http://www.wso2.org/products/wso2commons/tasks' name='message'><a/></property>
 <property xmlns:task='http://www.wso2.org/products/wso2commons/tasks' name='injectTo' value='sequence'/>
 <property xmlns:task='http://www.wso2.org/products/wso2commons/tasks' name='sequenceName' value='q'/></task>
+<api name='R' context='/v' version='1.2' version-type='url'><resource methods='GET'><inSequence><respond/></inSequence></resource></api>
 </definitions>";
 
 #[test]
