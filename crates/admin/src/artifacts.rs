@@ -133,7 +133,7 @@ fn activation<'a>(plan: &'a Plan, kind: Kind, name: &str) -> Option<&'a Activati
         Kind::Proxy | Kind::EventSource | Kind::DataService => {
             &plan.proxies().iter().find(|one| one.name == name)?.activation
         }
-        Kind::Api => &plan.apis().iter().find(|one| one.name == name)?.activation,
+        Kind::Api => &plan.apis().iter().find(|one| one.qualified_name() == name)?.activation,
         Kind::MessageProcessor => &plan.processors().iter().find(|one| one.name == name)?.activation,
         Kind::InboundEndpoint => &plan.inbound_endpoints().iter().find(|one| one.name == name)?.activation,
         _ => return None,

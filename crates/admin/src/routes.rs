@@ -2,7 +2,7 @@
 
 use crate::artifacts::NotSwitched;
 use crate::listener::Place;
-use crate::{AdminState, Deployment, Phase, artifacts, aside, exposition, metrics};
+use crate::{AdminState, Credentials, Deployment, Phase, artifacts, aside, exposition, metrics};
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{ConnectInfo, Path, Request, State};
@@ -99,14 +99,25 @@ async fn guard(State(shared): Context, request: Request, next: Next) -> Response
     if let Some(why) = refusal(shared.local, request.method(), request.headers()) {
         return error(StatusCode::FORBIDDEN, why);
     }
-    if let Some(why) = unknown(&shared, request.uri().path(), request.headers()) {
-        tracing::warn!(path = request.uri().path(), "the admin address let nobody in: {why}");
-        let mut response = error(StatusCode::UNAUTHORIZED, why);
-        let challenge = HeaderValue::from_static("Bearer realm=\"busbar admin\"");
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-        return response;
-    }
+    let user = match user(&shared.admin.credentials, shared.local, request.uri().path(), request.headers()) {
+        Ok(user) => user.map(str::to_owned),
+        Err(why) => {
+            tracing::warn!(path = request.uri().path(), "the admin address let nobody in: {why}");
+            let mut response = error(StatusCode::UNAUTHORIZED, why);
+            let challenge = HeaderValue::from_static("Bearer realm=\"busbar admin\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+            return response;
+        }
+    };
+    // Who changed something can be found out later.
+    let change = user
+        .filter(|_| request.method() != Method::GET && request.method() != Method::HEAD)
+        .map(|user| (user, request.method().clone(), request.uri().path().to_owned()));
     let mut response = next.run(request).await;
+    if let Some((user, method, path)) = change {
+        let status = response.status().as_u16();
+        tracing::info!(target: "busbar::settings", user, status, "the admin address was asked for {method} {path}");
+    }
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
@@ -115,22 +126,28 @@ async fn guard(State(shared): Context, request: Request, next: Next) -> Response
 /// Paths that say nothing but whether the bus is alive and ready.
 const PROBES: [&str; 2] = ["/healthz", "/readyz"];
 
-/// Why a request needs credentials that it has not; `None`: it may go on.
-fn unknown(shared: &Shared, path: &str, headers: &HeaderMap) -> Option<&'static str> {
-    let credentials = &shared.admin.credentials;
+/// Whose token a request has; `None`: it needs none. An error says why it may not go on.
+fn user<'c>(
+    credentials: &'c Credentials,
+    local: SocketAddr,
+    path: &str,
+    headers: &HeaderMap,
+) -> Result<Option<&'c str>, &'static str> {
     if PROBES.contains(&path) || credentials.open.iter().any(|open| open == path) {
-        return None;
+        return Ok(None);
     }
     let Some(tokens) = &credentials.tokens else {
-        let reached = !shared.local.ip().is_loopback();
-        return reached.then_some("other machines reach this address, and admin.tokens is not set");
+        return match local.ip().is_loopback() {
+            true => Ok(None),
+            false => Err("other machines reach this address, and admin.tokens is not set"),
+        };
     };
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
-        return Some("a token of admin.tokens is needed");
+        return Err("a token of admin.tokens is needed");
     };
-    let is_known = value.to_str().ok().and_then(token).is_some_and(|token| tokens.find(&token).is_some());
-    (!is_known).then_some("the token is none of admin.tokens")
+    let found = value.to_str().ok().and_then(token).and_then(|token| tokens.find(&token));
+    found.map(Some).ok_or("the token is none of admin.tokens")
 }
 
 /// The token of an `Authorization`: that of `Bearer`, or the password of `Basic`.
@@ -144,6 +161,10 @@ fn token(value: &str) -> Option<String> {
 }
 
 fn refusal(local: SocketAddr, method: &Method, headers: &HeaderMap) -> Option<&'static str> {
+    // Of two, something before this may have looked at the other one.
+    if [header::HOST, header::ORIGIN].iter().any(|name| headers.get_all(name).iter().nth(1).is_some()) {
+        return Some("the request has several headers Host or Origin");
+    }
     let field = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     if local.ip().is_loopback() && field(header::HOST).is_some_and(|host| !is_this_machine(host)) {
         return Some("this address answers to localhost and IP addresses only");
@@ -420,6 +441,18 @@ mod tests {
                 headers.insert(header::ORIGIN, HeaderValue::from_static(origin));
             }
             assert_eq!(refusal(address, &method, &headers).is_none(), allowed, "{method} {host} {origin:?}");
+        }
+        for (name, values) in [
+            (header::HOST, ["localhost", "evil.example"]),
+            (header::ORIGIN, ["http://localhost", "http://evil.example"]),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static("localhost"));
+            headers.remove(&name);
+            for value in values {
+                headers.append(&name, HeaderValue::from_static(value));
+            }
+            assert!(refusal(local, &Method::POST, &headers).is_some(), "{headers:?}");
         }
     }
 }

@@ -17,6 +17,31 @@ pub struct Rules {
     pub leeway: u64,
 }
 
+/// Reads an object in which no name comes twice.
+pub(crate) fn object(json: &[u8]) -> Option<Map<String, Value>> {
+    let object: Map<String, Value> = serde_json::from_slice(json).ok()?;
+    (members(json) == object.len()).then_some(object)
+}
+
+/// How many members an object has, those whose name comes again included. `json` is well-formed.
+fn members(json: &[u8]) -> usize {
+    let (mut depth, mut count) = (0_usize, 0);
+    let (mut in_text, mut is_escaped) = (false, false);
+    for &byte in json {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b':' if depth == 1 => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
 /// Beyond this (2^53) a number is no time: readers of JSON disagree on its value.
 const LAST: u64 = 1 << 53;
 
@@ -51,8 +76,13 @@ pub(crate) fn lifetime(claims: &Map<String, Value>, rules: &Rules, now: u64) -> 
         return Err("it has expired".to_owned());
     }
     for (name, why) in [("nbf", "it is not valid yet"), ("iat", "it was issued in the future")] {
-        if seconds(claims, name)?.is_some_and(|begins| begins > now.saturating_add(rules.leeway)) {
+        let begins = seconds(claims, name)?;
+        if begins.is_some_and(|begins| begins > now.saturating_add(rules.leeway)) {
             return Err(why.to_owned());
+        }
+        // Whatever the clocks say, such a token was never valid.
+        if begins > ends && ends.is_some() {
+            return Err("it ends before it begins".to_owned());
         }
     }
     Ok(ends)
@@ -119,5 +149,24 @@ pub(crate) fn caller(way: &'static str, claims: Map<String, Value>) -> Caller {
         issuer: text(&["iss"]),
         scopes,
         claims: Some(Arc::new(Value::Object(claims))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_comes_once() {
+        for (json, members) in [
+            (r#"{}"#, Some(0)),
+            (r#"{"a": 1, "b": {"a": 1, "c": [{"d": 2}, ":"]}, "c:\"{": ":,\\"}"#, Some(3)),
+            (r#"{"a": 1, "a": 1}"#, None),
+            (r#"{"a": 1, "\u0061": 2}"#, None),
+            (r#"[{"a": 1}]"#, None),
+            (r#"{"a": 1"#, None),
+        ] {
+            assert_eq!(object(json.as_bytes()).map(|object| object.len()), members, "{json}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Caller;
 use crate::claims::{self, Rules};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// What a server says about a valid token.
 #[derive(Clone, Debug)]
@@ -23,8 +23,10 @@ pub fn read(
     now: u64,
     certificate: Option<&[u8]>,
 ) -> Result<Good, (String, bool)> {
-    let Ok(claims) = serde_json::from_slice::<Map<String, Value>>(response) else {
-        return Err(("the answer of the introspection is not a JSON object".to_owned(), true));
+    // Of `"active"` twice, readers take different ones.
+    let Some(claims) = claims::object(response) else {
+        let why = "the answer of the introspection is not a JSON object, or a name in it comes twice";
+        return Err((why.to_owned(), true));
     };
     match claims.get("active") {
         Some(Value::Bool(true)) => {}
@@ -64,6 +66,8 @@ mod tests {
             (r#"{"active": "true"}"#, Err(("does not say", true))),
             ("{}", Err(("does not say", true))),
             ("[]", Err(("not a JSON", true))),
+            (r#"{"active": false, "active": true}"#, Err(("comes twice", true))),
+            (r#"{"active": true, "sub": "bob", "sub": "alice"}"#, Err(("comes twice", true))),
             ("<html/>", Err(("not a JSON", true))),
         ] {
             match (read(response.as_bytes(), &rules, 100, None), wanted) {

@@ -6,6 +6,8 @@ pub use crate::claims::Rules;
 pub use jsonwebtoken::Algorithm;
 
 use crate::{Caller, claims};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::jwk::{AlgorithmParameters, Jwk, PublicKeyUse};
 use jsonwebtoken::{AlgorithmFamily, DecodingKey, Validation};
 use serde_json::{Map, Value};
@@ -61,10 +63,10 @@ impl std::fmt::Debug for Keys {
 
 impl Keys {
     /// Reads a set of public keys (JWKS). Keys for other purposes, of kinds that are not understood, and symmetric ones, which nobody
-    /// should publish, are left out.
+    /// should publish, are left out (RFC 7517, 5), so that there may be none.
     ///
     /// # Errors
-    /// It is not a set of keys, or has no usable key.
+    /// It is not a set of keys, or has too many.
     pub fn read(json: &[u8]) -> Result<Keys, String> {
         let mut set: Value = serde_json::from_slice(json).map_err(|_| "it is not JSON".to_owned())?;
         let Some(Value::Array(list)) = set.get_mut("keys").map(Value::take) else {
@@ -73,11 +75,12 @@ impl Keys {
         if list.len() > MOST_KEYS {
             return Err(format!("it has more than {MOST_KEYS} keys"));
         }
-        let keys: Vec<Key> = list.into_iter().filter_map(key).collect();
-        if keys.is_empty() {
-            return Err("it has no public key for signatures".to_owned());
-        }
-        Ok(Keys(keys))
+        Ok(Keys(list.into_iter().filter_map(key).collect()))
+    }
+
+    /// Whether no token can be verified: an issuer that publishes no keys has withdrawn them.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The secret that tokens are signed with (HS256, HS384, HS512).
@@ -141,7 +144,12 @@ pub fn verify(
     if !algorithms.contains(&header.alg) {
         return Err(invalid("its algorithm is not allowed"));
     }
-    if header.crit.is_some() {
+    let mut parts = token.split('.').map(json_of);
+    let (Some(Some(written)), Some(Some(claims))) = (parts.next(), parts.next()) else {
+        return Err(invalid("its header or its claims cannot be read"));
+    };
+    // Whatever it demands, `null` included (RFC 7515, 4.1.11).
+    if written.contains_key("crit") {
         return Err(invalid("its header demands what is not understood here (crit)"));
     }
     if let Some(kind) = &header.typ {
@@ -166,17 +174,16 @@ pub fn verify(
         return Err(Problem::UnknownKey("it is signed with a key that is not there".to_owned()));
     }
     let named = header.kid.is_some();
-    let verified =
-        fitting.find_map(|key| jsonwebtoken::decode::<Map<String, Value>>(token, &key.key, &validation).ok());
-    let Some(verified) = verified else {
+    let is_verified =
+        fitting.any(|key| jsonwebtoken::decode::<Map<String, Value>>(token, &key.key, &validation).is_ok());
+    if !is_verified {
         let why = "its signature is wrong".to_owned();
         return Err(if named || family == AlgorithmFamily::Hmac {
             Problem::Invalid(why)
         } else {
             Problem::UnknownKey(why)
         });
-    };
-    let claims = verified.claims;
+    }
     let ends = claims::lifetime(&claims, rules, now).map_err(Problem::Invalid)?;
     if ends.is_none() {
         return Err(invalid("it does not say when it ends (exp)"));
@@ -186,11 +193,15 @@ pub fn verify(
     Ok(claims::caller("jwt", claims))
 }
 
+/// The header or the claims: of a name that comes twice, readers take different values, so such a token is refused (RFC 7515, 4; RFC 7519, 4).
+fn json_of(part: &str) -> Option<Map<String, Value>> {
+    claims::object(&URL_SAFE_NO_PAD.decode(part).ok()?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
-    use base64::Engine;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
     use jsonwebtoken::{EncodingKey, Header};
     use serde_json::json;
@@ -253,6 +264,9 @@ mod tests {
             (with(json!({"exp": u64::MAX})), None, "not a time"),
             (with(json!({"exp": 1e16})), None, "not a time"),
             (with(json!({"nbf": u64::MAX})), None, "not a time"),
+            (with(json!({"nbf": NOW + 30, "exp": NOW - 30})), None, "before it begins"),
+            (with(json!({"iat": NOW + 30, "exp": NOW + 29})), None, "before it begins"),
+            (with(json!({"iat": NOW - 30, "nbf": NOW - 30, "exp": NOW - 30})), None, ""),
             (with(json!({"nbf": NOW + 61})), None, "not valid yet"),
             (with(json!({"iat": NOW + 61})), None, "in the future"),
             (with(json!({"iss": "you"})), None, "issuer"),
@@ -305,6 +319,10 @@ mod tests {
         refused(&forged(json!({"alg": "ES256", "kid": "1"})), "signature");
         refused(&forged(json!({"alg": "ES256", "kid": "1", "typ": "logout+jwt"})), "type");
         refused(&forged(json!({"alg": "ES256", "kid": "1", "crit": ["b64"], "b64": false})), "crit");
+        refused(&forged(json!({"alg": "ES256", "kid": "1", "crit": null})), "crit");
+        refused(&forged(json!({"alg": "ES256", "kid": "1", "crit": []})), "crit");
+        let twice = BASE64.encode(r#"{"alg": "ES256", "kid": "1", "x": 1, "x": 1}"#);
+        refused(&format!("{twice}.{}.{}", parts[1], parts[2]), "cannot be read");
         refused(&format!("{}.{}.", parts[0], parts[1]), "signature");
         refused(
             &format!("{}.{}.{}", parts[0], BASE64.encode(with(json!({"sub": "root"})).to_string()), parts[2]),
@@ -314,7 +332,15 @@ mod tests {
         refused("", "header");
         refused(&"a".repeat(LONGEST + 1), "too long");
         assert!(Keys::read(b"{}").is_err() && Keys::read(b"[").is_err());
-        assert!(Keys::read(br#"{"keys": []}"#).is_err());
+        // An issuer that has withdrawn its keys, or has none of a kind that is understood.
+        for none in [r#"{"keys": []}"#, r#"{"keys": [{"kty": "new"}]}"#] {
+            let none = Keys::read(none.as_bytes()).unwrap();
+            assert!(none.is_empty() && !keys.is_empty());
+            assert!(matches!(
+                verify(&good_one, &none, &ASYMMETRIC, &rules(), NOW, None),
+                Err(Problem::UnknownKey(_))
+            ));
+        }
     }
 
     #[test]

@@ -18,8 +18,14 @@ use std::time::Duration;
 
 use crate::units::Time;
 
-/// Shortest secret that tokens may be signed with, in bytes (RFC 7518, section 3.2).
-const SHORTEST_SECRET: usize = 32;
+/// Shortest secret that tokens may be signed with, in bytes: as long as the digest (RFC 7518, section 3.2).
+fn shortest_secret(algorithm: &Algorithm) -> usize {
+    match algorithm {
+        Algorithm::HS512 => 64,
+        Algorithm::HS384 => 48,
+        _ => 32,
+    }
+}
 /// Largest file with keys.
 const LARGEST: u64 = 1 << 20;
 
@@ -216,13 +222,14 @@ fn profile(name: &str, settings: &Access) -> Result<Profile, String> {
             }
             Some((keys(jwks, settings)?, algorithms))
         }
-        (None, Some(secret)) if secret.len() < SHORTEST_SECRET => {
-            return Err(format!("`secret` must have {SHORTEST_SECRET} bytes at least"));
-        }
         (None, Some(secret)) => {
             let algorithms = algorithms(settings, &[Algorithm::HS256])?;
             if algorithms.iter().any(|algorithm| ASYMMETRIC.contains(algorithm)) {
                 return Err("`algorithms` with a public key need `jwks`".to_owned());
+            }
+            let least = algorithms.iter().map(shortest_secret).max().unwrap_or_default();
+            if secret.len() < least {
+                return Err(format!("`secret` must have {least} bytes at least for these `algorithms`"));
             }
             Some((KeySource::Here(Keys::secret(secret.as_bytes())), algorithms))
         }
@@ -316,7 +323,11 @@ fn keys(jwks: &str, settings: &Access) -> Result<KeySource, String> {
         return Err(failed("it is not a file, or too large"));
     }
     let bytes = std::fs::read(&path).map_err(|error| failed(&diagnostics::io_reason(&error)))?;
-    Keys::read(&bytes).map(KeySource::Here).map_err(|why| failed(&why))
+    let keys = Keys::read(&bytes).map_err(|why| failed(&why))?;
+    match keys.is_empty() {
+        true => Err(failed("it has no public key for signatures")),
+        false => Ok(KeySource::Here(keys)),
+    }
 }
 
 /// The address of a server.
@@ -492,6 +503,10 @@ mod tests {
             ("issuers = ['me']\njwks = 'https://a/'\nalgorithms = ['none']", "`none`"),
             ("issuers = ['me']\njwks = 'https://a/'\nsecret = 'x'", "exclude"),
             ("issuers = ['me']\nsecret = 'short'", "32 bytes"),
+            (
+                "issuers = ['me']\nsecret = 'a secret of 32 bytes, or of more'\nalgorithms = ['HS256', 'HS512']",
+                "64 bytes",
+            ),
             ("introspection = 'https://a/'\nclient_id = 'x'", "go together"),
             ("keys = { a = '' }", "empty"),
             ("keys = { a = 'b' }\nkey_header = 'a b'", "not a header name"),

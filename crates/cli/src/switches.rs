@@ -7,6 +7,7 @@ use config::ArtifactKind;
 use flow::activation::{Activation, Decision, Written};
 use flow::{Identity, Plan, States, lock};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -115,7 +116,7 @@ impl Switches {
         // Who decides meanwhile writes after this, and has both decisions.
         let mut decided = lock(&self.decided);
         for (kind, name, activation) in activations(plan) {
-            let identity = Identity::of(kind, name);
+            let identity = Identity::of(kind, &name);
             decided.artifacts.retain(|(decided_identity, _)| *decided_identity != identity);
             if activation.decision().is_some() {
                 decided.artifacts.push((identity, Arc::clone(activation)));
@@ -155,8 +156,8 @@ impl Switches {
     }
 }
 
-/// All that can be started and stopped.
-fn activations(plan: &Plan) -> impl Iterator<Item = (ArtifactKind, &str, &Arc<Activation>)> {
+/// All that can be started and stopped, by the names that the artifacts are listed by.
+fn activations(plan: &Plan) -> impl Iterator<Item = (ArtifactKind, Cow<'_, str>, &Arc<Activation>)> {
     use ArtifactKind::{Api, DataService, EventSource, InboundEndpoint, MessageProcessor, Proxy, Task};
     let proxies = plan.proxies().iter().map(|proxy| {
         // The services of event sources are among them.
@@ -167,18 +168,18 @@ fn activations(plan: &Plan) -> impl Iterator<Item = (ArtifactKind, &str, &Arc<Ac
         } else {
             Proxy
         };
-        (kind, proxy.name.as_str(), &proxy.activation)
+        (kind, Cow::from(&proxy.name), &proxy.activation)
     });
-    let apis = plan.apis().iter().map(|api| (Api, api.name.as_str(), &api.activation));
-    let tasks = plan.tasks().iter().map(|task| (Task, task.name.as_str(), &task.activation));
+    let apis = plan.apis().iter().map(|api| (Api, api.qualified_name(), &api.activation));
+    let tasks = plan.tasks().iter().map(|task| (Task, Cow::from(&task.name), &task.activation));
     let processors = plan
         .processors()
         .iter()
-        .map(|processor| (MessageProcessor, processor.name.as_str(), &processor.activation));
+        .map(|processor| (MessageProcessor, Cow::from(&processor.name), &processor.activation));
     let inbound = plan
         .inbound_endpoints()
         .iter()
-        .map(|endpoint| (InboundEndpoint, endpoint.name.as_str(), &endpoint.activation));
+        .map(|endpoint| (InboundEndpoint, Cow::from(&endpoint.name), &endpoint.activation));
     proxies.chain(apis).chain(tasks).chain(processors).chain(inbound)
 }
 

@@ -93,8 +93,7 @@ const CORS: &[(&str, Part)] = &[
         Ok(())
     }),
     ("synapse.rest.CORSConfig.Access-Control-Allow-Origin", |cors, text| {
-        cors.origins =
-            text.split(',').map(str::trim).filter(|origin| !origin.is_empty()).map(str::to_owned).collect();
+        cors.origins = Cors::read_origins(text);
         Ok(())
     }),
     ("synapse.rest.CORSConfig.Access-Control-Allow-Headers", |cors, text| header(&mut cors.headers, text)),

@@ -676,6 +676,48 @@ fn computed_addresses_lead_where_they_may() {
     assert!(!seen.lock().unwrap().is_empty());
 }
 
+/// So do the servers of connectors, where a message chooses them.
+#[test]
+fn computed_servers_of_connectors_are_those_that_may_be() {
+    let inside = TcpListener::bind("127.0.0.1:0").unwrap();
+    inside.set_nonblocking(true).unwrap();
+    let port = inside.local_addr().unwrap().port();
+    let flow = |name: &str, steps: &str| {
+        format!(
+            "<proxy name='{name}' transports='http'><target><inSequence>{steps}<respond/></inSequence>\
+             <faultSequence><property name='HTTP_SC' value='502' scope='axis2'/><respond/></faultSequence></target></proxy>"
+        )
+    };
+    let letter = "<email.send configKey='M'><from>a@b.example</from><to>c@d.example</to><subject>s</subject><content>x</content></email.send>";
+    let artifacts = flow("Redis", "<redis.ping configKey='R'/>")
+        + &flow("Uri", "<redis.ping configKey='U'/>")
+        + &flow("Mail", letter)
+        + &flow("Http", "<http.get configKey='H'><relativePath>/</relativePath></http.get>")
+        + &format!(
+            "<localEntry key='R'><redis.init><redisHost>{{$trp:X-Host}}</redisHost><redisPort>{port}</redisPort>\
+             <redisConnectionTimeout>500</redisConnectionTimeout><maxAttempts>1</maxAttempts></redis.init></localEntry>\
+             <localEntry key='U'><redis.init><redisConnectionURI>{{fn:concat('redis://', $trp:X-Host, ':{port}')}}</redisConnectionURI>\
+             <redisConnectionTimeout>500</redisConnectionTimeout><maxAttempts>1</maxAttempts></redis.init></localEntry>\
+             <localEntry key='M'><email.init><connectionType>SMTP</connectionType><host>{{$trp:X-Host}}</host><port>{port}</port>\
+             <requireAuthentication>false</requireAuthentication><connectionTimeout>500</connectionTimeout><readTimeout>500</readTimeout></email.init></localEntry>\
+             <localEntry key='H'><http.init><baseUrl>{{fn:concat('http://', $trp:X-Host, ':{port}')}}</baseUrl></http.init></localEntry>"
+        );
+    let path = configuration("attacks-connectors", &artifacts);
+    let bus = Process::run(&path, &["--set", "http.dynamic_addresses=[\"inside.example\"]"]);
+    for service in ["Redis", "Uri", "Mail", "Http"] {
+        for host in ["127.0.0.1", "localhost"] {
+            let mut stream = TcpStream::connect(bus.http()).unwrap();
+            let more = format!("Connection: close\r\nX-Host: {host}\r\n");
+            let path = format!("/services/{service}");
+            let (status, _, body) = support::exchange(&mut stream, "POST", &path, b"<a/>", &more).unwrap();
+            let body = String::from_utf8_lossy(&body);
+            assert_eq!(status, 502, "{service} {host}: {body}\n{}", bus.stderr());
+        }
+    }
+    assert!(inside.accept().is_err(), "{}", bus.stderr());
+    assert!(bus.stderr().matches("none of http.dynamic_addresses").count() >= 8, "{}", bus.stderr());
+}
+
 /// XML and JSON that are small on the wire and large in every other way, or that ask for more than they bring.
 #[test]
 fn documents_cost_no_more_than_they_may() {

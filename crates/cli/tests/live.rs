@@ -469,6 +469,7 @@ const SWITCHED: &str = "<definitions xmlns='http://ws.apache.org/ns/synapse'>
 <property xmlns:task='http://www.wso2.org/products/wso2commons/tasks' name='message'><a/></property>
 <property xmlns:task='http://www.wso2.org/products/wso2commons/tasks' name='injectTo' value='sequence'/>
 <property xmlns:task='http://www.wso2.org/products/wso2commons/tasks' name='sequenceName' value='q'/></task>
+<api name='R' context='/v' version='1.2' version-type='url'><resource methods='GET'><inSequence><respond/></inSequence></resource></api>
 </definitions>";
 
 #[test]
@@ -479,7 +480,14 @@ fn what_is_switched_stays_so_over_reload_and_restart() {
     let set = format!("deploy.state={}", state.display());
     let start = || Process::run(&file, &["--set", &set]);
     let mut bus = start();
-    let all = [("proxy", "P"), ("api", "R"), ("endpoint", "E"), ("messageProcessor", "M"), ("task", "T")];
+    let all = [
+        ("proxy", "P"),
+        ("api", "R"),
+        ("endpoint", "E"),
+        ("messageProcessor", "M"),
+        ("task", "T"),
+        ("api", "R:v1.2"),
+    ];
     let states = |bus: &Process| -> Vec<String> {
         let of = |(kind, name): &(&str, &str)| {
             json(bus, "GET", &format!("/artifacts/{kind}/{name}"))["state"].as_str().unwrap().to_owned()
@@ -487,8 +495,8 @@ fn what_is_switched_stays_so_over_reload_and_restart() {
         all.iter().map(of).collect()
     };
     let (on, off) = (
-        ["started", "started", "active", "active", "active"],
-        ["stopped", "stopped", "off", "inactive", "inactive"],
+        ["started", "started", "active", "active", "active", "started"],
+        ["stopped", "stopped", "off", "inactive", "inactive", "stopped"],
     );
     let act = |bus: &Process, action: &str| {
         for (kind, name) in all {
@@ -510,17 +518,17 @@ fn what_is_switched_stays_so_over_reload_and_restart() {
     act(&bus, "stop");
     let answers = |bus: &Process| {
         let get = |method: &str, path: &str| ask(bus.http(), method, path, b"").unwrap().0;
-        (get("POST", "/services/P"), get("GET", "/r"), get("GET", "/r/none"))
+        (get("POST", "/services/P"), get("GET", "/r"), get("GET", "/r/none"), get("GET", "/v/1.2"))
     };
-    assert_eq!(answers(&bus), (500, 503, 503));
+    assert_eq!(answers(&bus), (500, 503, 503, 503));
     bus.signal("HUP");
     bus.says("reloaded: ", 1);
-    assert_eq!((states(&bus), answers(&bus)), (off.map(str::to_owned).to_vec(), (500, 503, 503)));
+    assert_eq!((states(&bus), answers(&bus)), (off.map(str::to_owned).to_vec(), (500, 503, 503, 503)));
     bus.signal("TERM");
     assert_eq!(bus.wait(), Some(0));
     // Killed as well: each decision is on the disk when it is answered.
     let bus = start();
-    assert_eq!((states(&bus), answers(&bus)), (off.map(str::to_owned).to_vec(), (500, 503, 503)));
+    assert_eq!((states(&bus), answers(&bus)), (off.map(str::to_owned).to_vec(), (500, 503, 503, 503)));
     drop(bus);
     // An artifact that is not there meanwhile finds its state when it is back, whatever else was switched.
     fs::write(&file, SWITCHED.replace("name='P'", "name='Other'").replace("name='E'>", "name='F'>")).unwrap();
@@ -529,7 +537,7 @@ fn what_is_switched_stays_so_over_reload_and_restart() {
     drop(bus);
     fs::write(&file, SWITCHED.replace("<proxy name='P'>", "<proxy name='P' startOnLoad='true' >")).unwrap();
     let bus = start();
-    assert_eq!(states(&bus), ["stopped", "started", "off", "inactive", "inactive"]);
+    assert_eq!(states(&bus), ["stopped", "started", "off", "inactive", "inactive", "stopped"]);
     // Another definition decides anew.
     drop(bus);
     fs::write(&file, SWITCHED.replace("interval='3600'", "interval='1800'")).unwrap();

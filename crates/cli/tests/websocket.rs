@@ -193,6 +193,11 @@ fn what_is_refused_is_a_response() {
     for (port, more, wanted) in [
         (open, "Sec-WebSocket-Version: 8\r\n", "HTTP/1.1 426 "),
         (open, "Sec-WebSocket-Key: short\r\n", "HTTP/1.1 400 "),
+        (
+            open,
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZR==\r\n",
+            "HTTP/1.1 400 ",
+        ),
         (open, "Content-Length: 5\r\n", "HTTP/1.1 400 "),
         (open, "Transfer-Encoding: chunked\r\n", "HTTP/1.1 400 "),
         (shut, "", "HTTP/1.1 401 "),

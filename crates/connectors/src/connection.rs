@@ -272,6 +272,28 @@ impl Fields {
         }
     }
 
+    /// Refuses servers that `names` compute for each message and that `http.dynamic_addresses` does not permit: a client may have chosen them.
+    pub(crate) fn permit<'s>(
+        &self,
+        names: &[&str],
+        scheme: &str,
+        servers: impl IntoIterator<Item = (&'s str, u16)>,
+        context: &Context,
+    ) -> Result<(), String> {
+        let is_computed = names.iter().any(|name| self.has(name) && self.literal(name).is_none());
+        let routes = &context.services().routes;
+        let refused = |(host, port): &(&str, u16)| {
+            let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+            is_computed && !routes.permits(scheme, bare, *port)
+        };
+        match servers.into_iter().find(refused) {
+            Some((host, port)) => {
+                Err(format!("`{host}:{port}` was computed, and is none of http.dynamic_addresses"))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Whether a field is there.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(field_name, _)| *field_name == name)

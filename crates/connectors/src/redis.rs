@@ -37,6 +37,9 @@ const INIT: Definition = operation(
     |element, compiler| connection::init(element, compiler, make),
 );
 
+/// The fields that say where a server is.
+const ADDRESSES: [&str; 5] = ["redisConnectionURI", "redisHost", "redisPort", "clusterNodes", "sentinels"];
+
 /// The fields of a connection.
 const FIELDS: &[&str] = &[
     "name",
@@ -318,7 +321,16 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
 }
 
 impl Connection {
+    /// The server for this message.
     fn server(&self, context: &mut Context) -> Result<Server, Failure> {
+        let server = self.described(context)?;
+        let servers = server.nodes.iter().map(|(host, port)| (host.as_str(), *port));
+        let permitted = self.fields.permit(&ADDRESSES, "redis", servers, context);
+        permitted.map_err(|why| Failure::new(CONFIGURATION, why))?;
+        Ok(server)
+    }
+
+    fn described(&self, context: &mut Context) -> Result<Server, Failure> {
         let wrong = |why: String| Failure::new(CONFIGURATION, why);
         let mut text = |name: &str| self.fields.text(name, context);
         let mut number = |name: &str, default: u64| -> Result<u64, Failure> {

@@ -39,7 +39,7 @@ pub const LOADING: &[Loading] = &[
     rule("circular-endpoint", "endpoints refer to each other in a circle"),
     rule("conflict", "two parts exclude each other"),
     rule("contradiction", "two attributes exclude each other"),
-    rule("credentials-for-all", "a `CORSRequestHandler` allows credentials and all origins"),
+    rule("credentials-for-all", "a `CORSRequestHandler` allows credentials and all origins, or `null`, which pages of all sites can have"),
     rule("doubtful-script", "a script does something else than it seems to"),
     rule("duplicate-context", "two APIs have the same context and version"),
     rule("duplicate-element", "an element occurs twice, and only the first one counts"),
@@ -145,6 +145,7 @@ pub const LOADING: &[Loading] = &[
     rule("unused-query", "nothing runs a query of a data service"),
     rule("wrong-namespace", "an element has another namespace than that of the language"),
     rule("wrong-root", "a file has another root element than its place requires"),
+    rule("written-value", "a `QUERY_STRING` of a query of a data service stands where a value is compared"),
     rule("wsdl-of-endpoint", "`publishWSDL` names an endpoint: its WSDL is not fetched"),
     rule("xml-syntax", "a file is not well-formed XML"),
 ];

@@ -37,7 +37,7 @@ const PAGE: Page = Page {
     semantics: "The element is published, as a message of its own, to all subscriptions of the [event sources](../events.md) of this
 configuration whose filter is the topic, or a topic above it (`orders` and `orders/` for `orders/new`). Each gets a one-way message. The flow goes on at once, with the
 unchanged message; failures of delivery are in the log only. Brokers outside of the bus are not connected: instead, the event is written to the
-log, as a line under the name `busbar::event`, with the topic and the id of the message.
+log, as a line under the name `busbar::event`, with the topic and the id of the message (at the level `debug` another one has the element).
 
 The element is the first one of the body, or the first node that `expression` selects.",
     inside: &[],
@@ -97,7 +97,9 @@ pub fn publish(
         }
     }
     let message_id = context.message_id();
-    tracing::info!(target: "busbar::event", %message_id, kind = "event", topic, data, "event");
+    tracing::info!(target: "busbar::event", %message_id, kind = "event", topic, "event");
+    // What a message says is in the log only where somebody asks for it.
+    tracing::debug!(target: "busbar::event", %message_id, topic, data, "content of the event");
     Ok(splits)
 }
 

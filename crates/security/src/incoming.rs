@@ -358,7 +358,12 @@ impl Work<'_> {
         let (ttl, skew) = (SignedDuration::from_secs(config.ttl), SignedDuration::from_secs(config.skew));
         let ends =
             created.saturating_add(ttl).map_err(|_| Failure::invalid("the timestamp is not a time"))?;
-        let expires = part("Expires")?.map_or(ends, |expiry| expiry.min(ends));
+        let expires = part("Expires")?;
+        // Whatever the clocks say, such a message was never valid.
+        if expires.is_some_and(|expires| expires < created) {
+            return Err(Failure::invalid("the timestamp ends before it was made"));
+        }
+        let expires = expires.map_or(ends, |expiry| expiry.min(ends));
         let now = self.environment.now;
         if created > after(now, skew) {
             return Err(Failure::invalid("the timestamp was made in the future"));

@@ -270,6 +270,11 @@ fn times_are_held_in_both_directions() {
             "{offset}"
         );
     }
+    // One that ends before it was made is not valid at any time, however far clocks may differ.
+    let mut client = client;
+    std::sync::Arc::get_mut(&mut client.policy).unwrap().config.ttl = -1;
+    let request = world(0).secure(REQUEST, &client, &mut Exchange::default()).unwrap();
+    assert!(world(0).open(&request, &service, &mut Exchange::default()).is_err());
 }
 
 #[test]

@@ -111,6 +111,11 @@ impl Named {
         Named { text: out, names, marks }
     }
 
+    /// What stands before a question mark, counted from 0.
+    pub fn before(&self, mark: usize) -> &str {
+        self.marks.get(mark).and_then(|&at| self.text.get(..at)).unwrap_or_default()
+    }
+
     /// Appends to the text, in front of its final semicolon.
     pub fn append(&mut self, more: &str) {
         self.text.truncate(self.text.trim_end().trim_end_matches(';').len());

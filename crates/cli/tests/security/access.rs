@@ -255,6 +255,100 @@ fn keys_are_rotated_without_a_restart() {
     assert_eq!(issuer.times("/keys"), 2);
 }
 
+/// Who changed something at the admin address is in the log, without the token.
+#[test]
+fn changes_at_the_admin_address_have_a_name() {
+    let settings = "[admin]\ntokens = { ops = 'of-operators' }\n";
+    let proxy = "<proxy name='P'><target><inSequence><respond/></inSequence></target></proxy>";
+    let bus = Process::run(&directory("admin", proxy, settings), &[]);
+    for (method, path, token, status) in [
+        ("GET", "/loggers/busbar", "of-operators", 200),
+        ("PUT", "/loggers/nothing", "of-operators", 404),
+        ("POST", "/artifacts/proxy/P/stop", "of-operators", 200),
+        ("POST", "/artifacts/proxy/P/start", "guessed", 401),
+    ] {
+        let mut stream = TcpStream::connect(bus.field("admin")).unwrap();
+        let more = format!("Authorization: Bearer {token}\r\nConnection: close\r\n");
+        assert_eq!(exchange(&mut stream, method, path, b"info", &more).unwrap().0, status, "{method} {path}");
+    }
+    bus.says("the admin address was asked for POST /artifacts/proxy/P/stop user=ops status=200", 1);
+    let log = bus.stderr();
+    assert_eq!(log.matches("was asked for").count(), 2, "{log}");
+    assert!(!log.contains("of-operators") && !log.contains("guessed"), "{log}");
+}
+
+/// What an issuer publishes counts, also that there are no keys any more; an error of its server does not.
+#[test]
+fn keys_that_are_withdrawn_let_nobody_in() {
+    let (withdraws, fails) = (Issuer::start(), Issuer::start());
+    let profile = |name: &str, issuer: &Issuer| {
+        format!(
+            "[access.{name}]\nissuers = ['https://id.example']\njwks = 'http://{}/keys'\nrefresh = '1ms'\n",
+            issuer.address
+        )
+    };
+    let (first, first_public) = pair("1");
+    withdraws.publish(&[&first_public]);
+    fails.publish(&[&first_public]);
+    let settings = profile("withdraws", &withdraws) + &profile("fails", &fails);
+    let artifacts = api("withdraws", "") + &api("fails", "");
+    let bus = Process::run(&directory("withdrawn", &artifacts, &settings), &[]);
+    let status = |name: &str| {
+        let token = bearer(&token(&first, "1", json!({})));
+        ask(&bus, "GET", &format!("/{name}/orders"), &token, "").status
+    };
+    assert_eq!((status("withdraws"), status("fails")), (200, 200));
+    withdraws.publish(&[]);
+    *fails.keys.lock().unwrap() = "down".to_owned();
+    assert_eq!((status("withdraws"), status("fails")), (401, 200), "{}", bus.stderr());
+}
+
+/// A page of an origin that is let in can read why it is refused, and pages of others cannot.
+#[test]
+fn answers_of_no_flow_say_who_may_read_them() {
+    let api = "<api name='page' context='/page'>\
+         <resource methods='GET' uri-template='/orders'><inSequence><respond/></inSequence></resource>\
+         <resource methods='GET' uri-template='/fails'><inSequence><throwError type='NOT_NOW' errorMessage='no'/></inSequence></resource>\
+         <handlers><handler class='org.busbar.AccessHandler'><property name='profile' value='page'/></handler>\
+         <handler class='org.wso2.micro.integrator.rest.handler.CORSRequestHandler'><property name='allowedOrigins' value='https://Shop.example:443/, null'/>\
+         <property name='allowCredentials' value='true'/></handler></handlers></api>";
+    let settings = "[access.page]\nkeys = { one = 'key-of-one' }\n";
+    let bus = Process::run(&directory("cors", api, settings), &[]);
+    let (here, elsewhere) = ("Origin: https://shop.example\r\n", "Origin: https://evil.example\r\n");
+    let (good, wrong) = ("X-API-Key: key-of-one\r\n", "X-API-Key: guessed\r\n");
+    for (what, method, path, key, status) in [
+        ("an answer", "GET", "/page/orders", good, 200),
+        ("no credentials", "GET", "/page/orders", "", 401),
+        ("wrong ones", "GET", "/page/orders", wrong, 401),
+        ("no resource", "GET", "/page/none", good, 404),
+        ("another method", "PUT", "/page/orders", good, 405),
+        ("a failure", "GET", "/page/fails", good, 500),
+    ] {
+        let response = ask(&bus, method, path, &format!("{here}{key}"), "");
+        assert_eq!(response.status, status, "{what}: {}\n{}", response.body, bus.stderr());
+        for said in [
+            "Access-Control-Allow-Origin: https://shop.example\r\n",
+            "Access-Control-Allow-Credentials: true\r\n",
+            "Vary: Origin\r\n",
+        ] {
+            assert_eq!(response.head.matches(said).count(), 1, "{what}: {}", response.head);
+        }
+        for origins in [elsewhere.to_owned(), format!("{here}{elsewhere}")] {
+            let response = ask(&bus, method, path, &format!("{origins}{key}"), "");
+            assert_eq!(response.status, 403, "{what}: {}", response.head);
+            assert!(!response.head.contains("Access-Control-Allow-Origin"), "{what}: {}", response.head);
+        }
+    }
+    // Anybody can make a page of this origin.
+    let response = ask(&bus, "GET", "/page/orders", &format!("Origin: null\r\n{good}"), "");
+    assert!(
+        response.status == 200 && response.head.contains("Access-Control-Allow-Origin: null\r\n"),
+        "{}",
+        response.head
+    );
+    assert!(!response.head.contains("Access-Control-Allow-Credentials"), "{}", response.head);
+}
+
 #[test]
 fn keys_users_and_signatures_let_in() {
     let settings = "[http.users]\nalice = 'opensesame'\n\

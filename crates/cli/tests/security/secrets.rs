@@ -307,3 +307,19 @@ fn planted_secrets_are_in_no_output() {
         }
     }
 }
+
+/// An event is a line in the log, and what it says is not, unless somebody asks for it.
+#[test]
+fn what_an_event_says_is_not_in_the_log() {
+    let root = folder("event");
+    let flow = "<proxy name='P'><target><inSequence><event topic='orders' expression='//order'/><respond/></inSequence></target></proxy>";
+    let path = root.join("synapse.xml");
+    support::configure(&path, flow);
+    for (level, times) in [("info", 0), ("info,busbar::event=debug", 1)] {
+        let bus = Process::run(&path, &["--set", &format!("log.level={level}")]);
+        let order = b"<order>planted-in-an-event</order>";
+        assert_eq!(support::ask(bus.http(), "POST", "/services/P", order).unwrap().0, 200);
+        bus.says("topic=orders", 1 + times);
+        assert_eq!(bus.stderr().matches("planted-in-an-event").count(), times, "{}", bus.stderr());
+    }
+}

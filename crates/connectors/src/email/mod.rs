@@ -24,6 +24,7 @@ use flow::{Compiled, Compiler, Context, Definition, Fault, Flow, Mediator, Moves
 use serde_json::{Map, json};
 use std::path::PathBuf;
 use std::time::Duration;
+use transport::Scheme;
 
 /// The operations.
 pub(crate) const OPERATIONS: &[&Definition] =
@@ -326,6 +327,26 @@ fn plain(text: &str) -> String {
 impl Connection {
     /// The server for this message.
     fn server(&self, context: &mut Context) -> Result<Server, Failure> {
+        let server = self.described(context)?;
+        let wrong = |why: String| Failure::new(CONFIGURATION, why);
+        let scheme = match server.protocol {
+            Protocol::Smtp => "smtp",
+            Protocol::Imap => "imap",
+            Protocol::Pop3 => "pop3",
+        };
+        let address = [(server.host.as_str(), server.port)];
+        self.fields.permit(&["host", "port"], scheme, address, context).map_err(wrong)?;
+        // One that is no URL is refused where a token is needed.
+        let tokens = server.oauth.as_ref().map(|account| oauth::target(&account.url, context.services()));
+        if let Some(Ok((target, _))) = tokens {
+            let scheme = if target.scheme() == Scheme::Https { "https" } else { "http" };
+            let address = [(target.host(), target.port())];
+            self.fields.permit(&["tokenUrl"], scheme, address, context).map_err(wrong)?;
+        }
+        Ok(server)
+    }
+
+    fn described(&self, context: &mut Context) -> Result<Server, Failure> {
         let wrong = |why: String| Failure::new(CONFIGURATION, why);
         let mut text = |name: &str| self.fields.text(name, context);
         let kind = text("connectionType")?.unwrap_or_default().to_ascii_uppercase();

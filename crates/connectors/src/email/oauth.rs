@@ -186,7 +186,7 @@ async fn fetch(
 }
 
 /// The authority and path of a URL.
-fn target(url: &str, services: &Services) -> Result<(Target, String), String> {
+pub(super) fn target(url: &str, services: &Services) -> Result<(Target, String), String> {
     let wrong = || "`tokenUrl` is not an http or https address".to_owned();
     if url.bytes().any(|byte| !byte.is_ascii_graphic()) {
         return Err(wrong());

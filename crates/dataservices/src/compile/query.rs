@@ -153,6 +153,15 @@ pub(super) fn compile_query<'a>(
             compiler.error("parameter-count", message, sql.span, "each needs a `param`, by name or in order");
             return None;
         };
+        let name = &query.parameters[found].name;
+        if parameters[found].kind == ParameterKind::Written && is_compared(text.before(at)) {
+            let message =
+                format!("the parameter `{name}` of the query `{}` is a QUERY_STRING and a value", query.id);
+            let found = Diagnostic::warning("written-value", message)
+                .at(name.span, "a client may name a column, and so see all rows")
+                .help("a QUERY_STRING is for names of columns and tables; a value needs another sqlType, such as STRING");
+            compiler.diagnostics.push(found);
+        }
         marks.push(found);
     }
     let wrong = std::cell::RefCell::new(None);
@@ -365,6 +374,15 @@ const TYPES: [&str; 27] = [
     "UUID",
     "QUERY_STRING",
 ];
+
+/// Whether what follows is compared with something: a column there (`id = id`) can be true of all rows.
+fn is_compared(before: &str) -> bool {
+    let before = before.trim_end();
+    let before = before.strip_suffix('(').map_or(before, str::trim_end);
+    let word = before.rsplit(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    before.ends_with(['=', '<', '>'])
+        || ["like", "in", "between"].iter().any(|one| word.eq_ignore_ascii_case(one))
+}
 
 fn compile_parameter(
     parameter: &DataParameter,

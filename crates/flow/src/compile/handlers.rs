@@ -17,7 +17,11 @@ pub(super) fn compile(
     resources: &[Resource],
     compiler: &mut Compiler<'_>,
 ) -> Vec<Handler> {
-    api.handlers.iter().filter_map(|entry| handler(entry, resources, compiler)).collect()
+    let mut handlers: Vec<Handler> =
+        api.handlers.iter().filter_map(|entry| handler(entry, resources, compiler)).collect();
+    // Which pages may send requests is decided first, so that they can read what the other handlers answer.
+    handlers.sort_by_key(|handler| !matches!(handler, Handler::Cors(_)));
+    handlers
 }
 
 /// What guards a service: its parameters `accessProfile` and `accessScopes`. `what`: the service, as messages call it.
@@ -131,12 +135,19 @@ fn handler(
                 found.map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
             };
             let origins = value("allowedOrigins");
-            let origins = if origins.is_empty() { "*".to_owned() } else { origins };
+            let origins = Cors::read_origins(if origins.is_empty() { "*" } else { &origins });
             let list = |text: &str| {
                 let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
                 words.map(str::to_owned).collect::<Vec<_>>()
             };
-            let origins = list(&origins);
+            for origin in origins.iter().filter(|origin| !Cors::is_origin(origin)) {
+                compiler.warning(
+                    "bad-value",
+                    format!("`{origin}` in `allowedOrigins` is no origin that a browser sends"),
+                    handler.class.span,
+                    "it lets nobody in: expected `https://HOST`, with a port if it is not the usual one, or `*`",
+                );
+            }
             let credentials = value("allowCredentials").eq_ignore_ascii_case("true");
             if credentials && origins.iter().any(|origin| origin == "*") {
                 compiler.warning(
@@ -144,6 +155,13 @@ fn handler(
                     "`allowCredentials` has no effect where all origins are allowed",
                     handler.class.span,
                     "each site could read what a user sees who is logged in: name the origins in `allowedOrigins`",
+                );
+            } else if credentials && origins.iter().any(|origin| origin == Cors::OPAQUE) {
+                compiler.warning(
+                    "credentials-for-all",
+                    "`allowCredentials` has no effect for the origin `null`",
+                    handler.class.span,
+                    "each site can make frames with this origin, and could read what a user sees who is logged in",
                 );
             }
             Some(Handler::Cors(Arc::new(Cors {

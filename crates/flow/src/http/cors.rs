@@ -33,9 +33,15 @@ pub(crate) fn note(cors: &Arc<Cors>, context: &mut Context) -> bool {
     if cors.disabled || cors.origins.is_empty() && cors.headers.is_empty() {
         return true;
     }
-    let of_request = context.headers.get("Origin").map(str::to_owned);
-    let origin = origin_for(cors, of_request.as_deref());
-    let refused = of_request.is_some() && origin.is_empty() && !cors.origins.is_empty();
+    let (origin, refused) = {
+        let mut of_request = context.headers.get_all("Origin");
+        let first = of_request.next();
+        // Of two, a proxy before this may have looked at the other one.
+        let only = first.filter(|_| of_request.next().is_none());
+        let origin = origin_for(cors, only.and_then(|origin| std::str::from_utf8(origin).ok()));
+        let refused = first.is_some() && origin.is_empty() && !cors.origins.is_empty();
+        (origin, refused)
+    };
     context.attach(Arc::new(Allowed { cors: Arc::clone(cors), origin }));
     !refused
 }
@@ -49,6 +55,20 @@ pub(crate) fn announce(context: &Context, methods: &str, headers: &mut Headers) 
     }
     let methods = if cors.methods.is_empty() { methods } else { &cors.methods };
     headers.set("Access-Control-Allow-Methods", methods);
+    admit(cors, noted.as_deref(), headers);
+}
+
+/// Puts into the headers of an answer that no flow has made who may read it: a page shall learn why its request failed.
+pub(crate) fn complete(context: &Context, headers: &mut Headers) {
+    let noted = context.attached::<Allowed>();
+    if let Some(noted) = noted.filter(|noted| !noted.origin.is_empty())
+        && !headers.contains("Access-Control-Allow-Origin")
+    {
+        admit(&noted.cors, Some(&noted), headers);
+    }
+}
+
+fn admit(cors: &Cors, noted: Option<&Allowed>, headers: &mut Headers) {
     if !cors.origins.is_empty() && !is_for_all(cors) {
         // What is said to one origin, or to none, a cache must not give to another.
         headers.append("Vary", "Origin");
@@ -58,13 +78,13 @@ pub(crate) fn announce(context: &Context, methods: &str, headers: &mut Headers) 
         headers.remove("Access-Control-Allow-Origin");
         headers.remove("Access-Control-Allow-Credentials");
     }
-    let Some(noted) = noted.as_ref().filter(|noted| !noted.origin.is_empty()) else { return };
+    let Some(noted) = noted.filter(|noted| !noted.origin.is_empty()) else { return };
     headers.set("Access-Control-Allow-Origin", &noted.origin);
     if !cors.headers.is_empty() {
         headers.set("Access-Control-Allow-Headers", &cors.headers);
     }
-    // Not where all origins are allowed: each site could read what a user sees who is logged in.
-    if cors.credentials && !is_for_all(cors) {
+    // Not where all origins are allowed: each site could read what a user sees who is logged in. Each can also have the opaque origin.
+    if cors.credentials && !is_for_all(cors) && noted.origin != Cors::OPAQUE {
         headers.set("Access-Control-Allow-Credentials", "true");
     }
 }

@@ -281,6 +281,9 @@ fn shed(services: &Services, inbound: &Inbound, why: &'static str) -> Response {
 pub(super) async fn serve_counted(context: &mut Context, plan: &Plan) -> Response {
     let served = caught(pin!(serve(context, plan))).await;
     let mut response = served.unwrap_or_else(|why| panicked(context, &why));
+    if !matches!(context.owner, Owner::Proxy(_)) {
+        super::cors::complete(context, &mut response.head.headers);
+    }
     if context.progress.observed {
         crate::observe::answered(context, &mut response);
     }

@@ -511,7 +511,12 @@ async fn keys(
         Ok(keys) => {
             let found = (Arc::new(keys), now);
             lock(&entry.cached).keys = Some(found.clone());
-            tracing::debug!(server = %name, "keys of tokens: {:?}", found.0);
+            match found.0.is_empty() {
+                true => {
+                    tracing::warn!(server = %name, "there are no keys of tokens (any more): no token is accepted")
+                }
+                false => tracing::debug!(server = %name, "keys of tokens: {:?}", found.0),
+            }
             Ok(found)
         }
         Err(why) => {

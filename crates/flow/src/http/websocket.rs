@@ -70,7 +70,12 @@ impl Handshake {
         if !endpoint.websocket || !is_handshake(method, headers) {
             return None;
         }
-        let field = |name| headers.get(name).unwrap_or_default().trim().to_owned();
+        // Neither may come twice (RFC 6455, 11.3.1 and 11.3.5): then it counts as absent.
+        let field = |name| {
+            let mut lines = headers.get_all(name);
+            let line = lines.next().filter(|_| lines.next().is_none());
+            line.and_then(|line| std::str::from_utf8(line).ok()).unwrap_or_default().trim().to_owned()
+        };
         let protocols = headers
             .get_all("Sec-WebSocket-Protocol")
             .filter_map(|line| std::str::from_utf8(line).ok())

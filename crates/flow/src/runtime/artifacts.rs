@@ -102,7 +102,7 @@ pub struct Api {
 
 impl Api {
     /// The name with the version, as WSO2 registers it: `Orders:v1.2`.
-    pub(crate) fn qualified_name(&self) -> Cow<'_, str> {
+    pub fn qualified_name(&self) -> Cow<'_, str> {
         match self.version.as_str() {
             "" => Cow::Borrowed(&self.name),
             version => Cow::Owned(format!("{}:v{version}", self.name)),
@@ -165,8 +165,61 @@ pub struct Cors {
     pub credentials: bool,
 }
 
+impl Cors {
+    /// The origin of pages that have none: of files, of sandboxed frames, which any site can make.
+    pub const OPAQUE: &'static str = "null";
+
+    /// Reads origins between commas, as browsers send them (RFC 6454, 6.2): in small letters, without the port that the scheme has anyway.
+    pub fn read_origins(text: &str) -> Vec<String> {
+        let origin = |text: &str| {
+            let text = text.to_ascii_lowercase();
+            let text = text.strip_suffix('/').unwrap_or(&text);
+            let usual_port = match text.split_once("://") {
+                Some(("http", _)) => ":80",
+                Some(("https", _)) => ":443",
+                _ => "",
+            };
+            text.strip_suffix(usual_port).unwrap_or(text).to_owned()
+        };
+        text.split(',').map(str::trim).filter(|text| !text.is_empty()).map(origin).collect()
+    }
+
+    /// Whether a browser can send an origin: `https://shop.example:8443`. A `*` within it stands for nothing.
+    pub fn is_origin(text: &str) -> bool {
+        let host = text.split_once("://").map_or("", |(_, host)| host);
+        text == "*"
+            || text == Cors::OPAQUE
+            || !host.is_empty()
+                && !host.contains(|c: char| matches!(c, '/' | '*' | '?' | '#' | '@') || c.is_whitespace())
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::Cors;
+
+    #[test]
+    fn origins_are_those_that_browsers_send() {
+        let text =
+            "https://Shop.Example, http://a:80/,,https://a:443 , https://a:80,http://[::1]:8080, *, null";
+        let origins = [
+            "https://shop.example",
+            "http://a",
+            "https://a",
+            "https://a:80",
+            "http://[::1]:8080",
+            "*",
+            "null",
+        ];
+        assert_eq!(Cors::read_origins(text), origins);
+        assert!(origins.iter().all(|origin| Cors::is_origin(origin)));
+        for wrong in
+            ["https://*.example", "shop.example", "https://a/b", "https://", "https://a b", "https://u@a"]
+        {
+            assert!(!Cors::is_origin(wrong), "{wrong}");
+        }
+    }
+
     #[test]
     fn methods() {
         assert_eq!(super::allowed_methods(&["GET", "OPTIONS", "POST"]), "GET, POST");
