@@ -497,6 +497,11 @@ fn scales() {
         "count(for $n in 1 to N return max((1 to N, //a/number(@id))))",
         "every $n in 1 to N satisfies $n <= max((1 to N, //a/number(@id)))",
         "for $n in 1 to N, $f in max((1 to N, //a/number(@id))) return $f",
+        "count((1 to N)[. = (1 to N)[. mod 2 = 0]])",
+        "count((1 to N)[string(.) = ((1 to N) ! string(.))])",
+        "let $l := (1 to N) ! string(.) return count((1 to N)[not(string(.) = $l)])",
+        "let $l := (1 to N) return count(for $n in 1 to N return $n[. >= $l])",
+        "let $l := reverse(1 to N) return every $n in $l satisfies $l != $n",
     ] {
         let of = |n: u32| units(&source.replace('N', &n.to_string())) as f64;
         let (once, twice) = (of(4000), of(8000));

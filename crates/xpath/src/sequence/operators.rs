@@ -230,7 +230,11 @@ pub(crate) fn general_comparison(op: BinaryOp, a: &Atomic, b: &Atomic, span: Spa
         untyped.cast(AtomicType::of(to)).map_err(|e| failed(e.code, e.message, span))
     };
     match (a, b) {
-        (Atomic::Untyped(_), Atomic::Untyped(_)) => value_comparison(op, a, b, span),
+        (Atomic::Untyped(_) | Atomic::String(_), Atomic::Untyped(_) | Atomic::String(_))
+            if let (Some(a), Some(b)) = (a.as_text(), b.as_text()) =>
+        {
+            Ok(holds(op, a.cmp(b)))
+        }
         (Atomic::Untyped(_), _) => value_comparison(op, &like(a, b)?, b, span),
         (_, Atomic::Untyped(_)) => value_comparison(op, a, &like(b, a)?, span),
         _ => value_comparison(op, a, b, span),
