@@ -84,8 +84,8 @@ impl Texts {
         match op {
             BinaryOp::Equal => self.all.contains(text),
             BinaryOp::NotEqual => *self.least != *text || *self.greatest != *text,
-            BinaryOp::Less | BinaryOp::LessOrEqual => operators::holds(op, text.cmp(&self.greatest)),
-            _ => operators::holds(op, text.cmp(&self.least)),
+            BinaryOp::Less | BinaryOp::LessOrEqual => number::holds(op, text.cmp(&self.greatest)),
+            _ => number::holds(op, text.cmp(&self.least)),
         }
     }
 }

@@ -37,6 +37,10 @@ pub(crate) fn fault(message: impl Into<String>, span: Span) -> Fault {
 /// Counts work ([`meter::spend`]).
 #[inline]
 pub(crate) fn spend(units: usize) -> Result<(), Fault> {
+    // (Mostly so many bytes or items that they are none.)
+    if units == 0 {
+        return Ok(());
+    }
     meter::spend(units as u64).map_err(stopped)
 }
 

@@ -6,6 +6,7 @@ use crate::atomic::large;
 use crate::atomic::{Atomic, AtomicType, Decimal, Duration, DurationKind, Kind, MomentKind};
 use crate::error::{Span, XPathError};
 use crate::eval::Fault;
+use crate::number::holds;
 use num_bigint::BigInt;
 use std::cmp::Ordering;
 
@@ -187,18 +188,6 @@ pub(crate) fn order(a: &Atomic, b: &Atomic) -> Option<Ordering> {
     match compare(a, b)? {
         Compared::Order(order) => Some(order),
         _ => None,
-    }
-}
-
-/// Whether values of this order compare so.
-pub(crate) fn holds(op: BinaryOp, order: Ordering) -> bool {
-    match op {
-        BinaryOp::Equal => order == Ordering::Equal,
-        BinaryOp::NotEqual => order != Ordering::Equal,
-        BinaryOp::Less => order == Ordering::Less,
-        BinaryOp::LessOrEqual => order != Ordering::Greater,
-        BinaryOp::Greater => order == Ordering::Greater,
-        _ => order != Ordering::Less,
     }
 }
 
