@@ -509,6 +509,16 @@ fn scales() {
     }
 }
 
+/// What makes a sequence of a text makes none beyond the limit.
+#[test]
+fn sequences_of_long_texts_are_limited() {
+    let long = |text: &str| format!("fold-left(1 to 22, '{text}', function($s, $n) {{ $s || $s }})");
+    for source in ["string-to-codepoints(L)", "tokenize(L)", "tokenize(L, ' ')"] {
+        let source = format!("count({})", source.replace('L', &long("a b ")));
+        assert_eq!(evaluate(&source), "!FOER0000", "{source}");
+    }
+}
+
 /// A value is what every evaluation hands on: it stays small.
 #[test]
 fn values_are_small() {
