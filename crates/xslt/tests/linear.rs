@@ -342,7 +342,7 @@ fn invariants_in_proportion() {
             "<x:for-each-group select='//a' group-by='xs:integer(100000000000000000000) + xs:integer(text()[1])'>1</x:for-each-group>",
             "<x:for-each-group select='.' group-by='//a/@id'>1</x:for-each-group>",
             "<x:variable name='l' select='//a/@id'/><x:for-each select='//a'><x:if test='not(@d = $l) or $l != string(@id)'>x</x:if></x:for-each>",
-            "<x:variable name='l' select='//a/number(@id)'/><x:value-of select='count(//a[number(@id) &lt;= $l]), count(//a[@id = $l])'/>",
+            "<x:variable name='l' select='//a/number(text()[1])'/><x:value-of select='count(//a[number(text()[1]) &lt;= $l]), count(//a[$l = text()])'/>",
             "<x:variable name='l' select='\"1 2 3\"'/><x:value-of select='count(//a[@id = tokenize($l, \" \")])'/>",
         ],
         "2.0",
