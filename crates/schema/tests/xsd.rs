@@ -355,6 +355,13 @@ fn schemas_of_several_documents() {
         &[("a", r#"<xs:include schemaLocation="b"/>"#), ("b", r#"<xs:include schemaLocation="a"/>"#)],
     );
     assert!(circular.is_ok());
+    // What redefines itself has no original: `inc` is the name of the other document in `redefining`.
+    let other = redefining.replace("\"inc\"", "\"other\"");
+    for documents in [vec![("inc", redefining)], vec![("inc", &*other), ("other", redefining)]] {
+        let circular =
+            load(r#"<xs:include schemaLocation="inc"/>"#, &documents).expect_err("it redefines itself");
+        assert_eq!(circular[0].rule, "src-redefine.2", "{}", circular[0]);
+    }
 }
 
 #[test]

@@ -375,6 +375,12 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
+    /// Whether it is one of the six general comparisons.
+    pub(crate) fn is_comparison(self) -> bool {
+        use BinaryOp as B;
+        matches!(self, B::Equal | B::NotEqual | B::Less | B::LessOrEqual | B::Greater | B::GreaterOrEqual)
+    }
+
     /// The operator with the same result for exchanged operands (comparisons only).
     pub fn mirrored(self) -> BinaryOp {
         match self {

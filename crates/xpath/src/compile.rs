@@ -5,7 +5,7 @@ use crate::context::ExtensionName;
 use crate::error::{Span, XPathError};
 use crate::eval::direct::is_direct;
 use crate::invariant::is_invariant;
-use crate::options::{CompileOptions, Function, Names, Version};
+use crate::options::{CompileOptions, Function, Names, Results, Version};
 use crate::plan::{Core, From, Op, Path, Predicate, Shape, Step, Test};
 use crate::sequence::functions::Looks;
 use crate::sequence::plan::Seq;
@@ -77,16 +77,16 @@ pub(crate) struct Compiler<'o> {
     pub source: &'o str,
     /// Variables of `for`, `some` and `every` in scope: namespace and local name; their places are their slots.
     pub locals: Vec<(Option<String>, String)>,
-    /// How many references to them are compiled, …
-    pub(crate) local_reads: usize,
+    /// How many references to what changes during an evaluation are compiled: to these variables, and to functions whose results change, …
+    pub(crate) changes: usize,
     /// … and how many were when the compilation of the present expression began.
-    reads_before: usize,
+    changes_before: usize,
     names: Names,
     variables: Vec<VariableRef>,
     functions: Vec<ExtensionName>,
     function_reads: Vec<bool>,
-    /// The results of all these functions are the same throughout an evaluation.
-    pub(crate) stable: bool,
+    /// Whether the results of these functions are the same whatever the context item is.
+    function_stays: Vec<bool>,
     pub uses: Uses,
     /// What is compiled is evaluated again and again: in so many predicates and the like.
     pub(crate) repeated: usize,
@@ -104,13 +104,13 @@ impl<'o> Compiler<'o> {
             options,
             source,
             locals: Vec::new(),
-            local_reads: 0,
-            reads_before: 0,
+            changes: 0,
+            changes_before: 0,
             names: Names::default(),
             variables: Vec::new(),
             functions: Vec::new(),
             function_reads: Vec::new(),
-            stable: true,
+            function_stays: Vec::new(),
             uses: Uses::default(),
             repeated: 0,
             kept: 0,
@@ -135,28 +135,31 @@ impl<'o> Compiler<'o> {
 
     /// The needs of an inner function are needs of this expression.
     pub fn includes(&mut self, inner: &Program) {
-        self.stable &= inner.functions.is_empty();
+        if !inner.functions.is_empty() {
+            self.changes += 1;
+        }
         self.uses.document |= inner.uses.document;
         for (function, reads) in inner.functions.iter().zip(&inner.function_reads) {
             if !self.functions.contains(function) {
                 self.functions.push(function.clone());
                 self.function_reads.push(*reads);
+                self.function_stays.push(false);
             }
         }
     }
 
     /// The operation of an expression.
     pub fn op(&mut self, e: &Expr) -> Compiled<Op> {
-        let outer = std::mem::replace(&mut self.reads_before, self.local_reads);
+        let outer = std::mem::replace(&mut self.changes_before, self.changes);
         let op = self.plain_op(e)?;
-        let op = if self.reads_no_local() { self.once(op) } else { op };
-        self.reads_before = outer;
+        let op = if self.is_steady() { self.once(op) } else { op };
+        self.changes_before = outer;
         Ok(op)
     }
 
-    /// Whether no variable of the expression is in what is compiled at present: its value does not change with them.
-    fn reads_no_local(&self) -> bool {
-        self.local_reads == self.reads_before
+    /// Whether none of them is in what is compiled at present.
+    fn is_steady(&self) -> bool {
+        self.changes == self.changes_before
     }
 
     fn plain_op(&mut self, e: &Expr) -> Compiled<Op> {
@@ -182,7 +185,10 @@ impl<'o> Compiler<'o> {
             }
             ExprKind::Negate(a) => Op::Negate(Box::new(self.op(a)?)),
             ExprKind::Binary(op, a, b) => {
-                let both = Box::new((self.op(a)?, self.op(b)?));
+                let mut both = Box::new((self.op(a)?, self.op(b)?));
+                if op.is_comparison() && (both.0.ty(), both.1.ty()) == (Type::NodeSet, Type::NodeSet) {
+                    *both = (self.once_compared(both.0), self.once_compared(both.1));
+                }
                 match op {
                     BinaryOp::Add
                     | BinaryOp::Subtract
@@ -272,14 +278,16 @@ impl<'o> Compiler<'o> {
             _ => Shape::ONE,
         };
         let from_many = analyse(&mut steps, many, |s, b, o| (s.break_many, s.overlaps_many) = (b, o));
-        // The value of a variable of the expression or of an extension function may change.
+        // The value of a variable of the expression (an `Op::Sequence`) or of an extension function may change.
         let fixed = match &start {
             From::Root | From::Op(Op::Current(_)) => true,
-            From::Op(Op::Extension(_, args, ..)) => args.is_empty(),
-            From::Op(op @ Op::Sequence(_)) => is_invariant(op),
+            From::Op(Op::Extension(index, args, ..)) => {
+                args.is_empty() && self.function_stays.get(*index as usize).is_some_and(|stays| *stays)
+            }
+            From::Op(op @ (Op::Sequence(_) | Op::Variable(..))) => is_invariant(op),
             _ => false,
         };
-        let invariant = fixed && self.reads_no_local() && self.stable;
+        let invariant = fixed && self.is_steady();
         let direct = is_direct(&start, &filter, &steps);
         let is_condition =
             |predicate: &Predicate| !matches!(predicate, Predicate::Position(_) | Predicate::Last);
@@ -503,7 +511,9 @@ impl<'o> Compiler<'o> {
             Function::Current => Err(XPathError::new("`current()` takes no arguments", span)),
             Function::Extension(info) => {
                 ext.slot = info.slot;
-                self.stable &= info.stable;
+                if info.results == Results::Change {
+                    self.changes += 1;
+                }
                 self.uses.document |= info.reads_document;
                 let args = self.ops(args)?;
                 let index = match self.functions.iter().position(|f| *f == ext) {
@@ -511,6 +521,7 @@ impl<'o> Compiler<'o> {
                     None => {
                         self.functions.push(ext);
                         self.function_reads.push(info.reads_document);
+                        self.function_stays.push(info.results == Results::Stay);
                         self.functions.len() - 1
                     }
                 };

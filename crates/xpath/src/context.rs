@@ -1,6 +1,7 @@
 //! What the embedder provides when an expression is evaluated: the context and the host behind it.
 
 use crate::atomic::{Atomic, Moment};
+use crate::prepared::Comparands;
 use crate::sequence::positions::Positions;
 use crate::value::{DocId, Node, Value};
 use std::sync::OnceLock;
@@ -131,6 +132,11 @@ pub trait Host {
 
     /// Where the positions that `path()` counts are kept beyond one evaluation: only while the documents do not change.
     fn positions(&self) -> Option<&Positions> {
+        None
+    }
+
+    /// Where long sequences that were compared with are kept beyond one evaluation: only while the documents do not change.
+    fn comparands(&self) -> Option<&Comparands> {
         None
     }
 

@@ -31,6 +31,7 @@ mod parser2;
 mod parser3;
 mod paths;
 mod plan;
+mod prepared;
 pub mod regex;
 mod sequence;
 mod shared;
@@ -49,11 +50,12 @@ pub use expression::{Expression, Needs};
 pub use items::{Array, FunctionItem, MAX_ITEM_NESTING, Map, TooDeep};
 pub use options::{
     CompileOptions, Function, FunctionInfo, FunctionLibrary, FunctionTypes, NamePool, NamespaceResolver,
-    VariableInfo, Version,
+    Results, VariableInfo, Version,
 };
 pub use parser::{MAX_DEPTH, MAX_SOURCE, parse};
 pub use parser2::parse_sequence_type;
 pub use paths::node_path;
+pub use prepared::Comparands;
 pub use sequence::functions::{is_function, is_function_of, takes};
 pub use sequence::positions::Positions;
 pub use sequence::types::SeqType;

@@ -2,6 +2,7 @@
 
 use crate::ast::BinaryOp;
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 /// `number(string)`: optional minus and decimal digits within white space; anything else is NaN.
 pub fn parse(s: &str) -> f64 {
@@ -81,8 +82,20 @@ pub fn format(n: f64) -> Cow<'static, str> {
     Cow::Owned(n.to_string())
 }
 
+/// Whether values of this order compare so.
+pub fn holds(op: BinaryOp, order: Ordering) -> bool {
+    match op {
+        BinaryOp::Equal => order == Ordering::Equal,
+        BinaryOp::NotEqual => order != Ordering::Equal,
+        BinaryOp::Less => order == Ordering::Less,
+        BinaryOp::LessOrEqual => order != Ordering::Greater,
+        BinaryOp::Greater => order == Ordering::Greater,
+        _ => order != Ordering::Less,
+    }
+}
+
 /// The digits of an integer.
-pub(crate) fn integer(n: i64) -> Cow<'static, str> {
+pub fn integer(n: i64) -> Cow<'static, str> {
     const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
     if let Some(digit) = usize::try_from(n).ok().and_then(|n| DIGITS.get(n)) {
         return Cow::Borrowed(digit);

@@ -112,13 +112,24 @@ pub struct FunctionInfo {
     pub returns: Type,
     /// It reads the document beyond its arguments (`key()`, `id()`, …).
     pub reads_document: bool,
-    /// Its results are the same throughout an evaluation, whatever the context item is (`current()`).
-    pub stable: bool,
+    /// How long its results stay the same.
+    pub results: Results,
+}
+
+/// How long the results of a function stay the same within an evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Results {
+    /// They may change at any time, or are new nodes each time.
+    Change,
+    /// They are the same for the same context item and arguments (`generate-id()`).
+    FollowContext,
+    /// They are the same for the same arguments, whatever the context item is (`current()`).
+    Stay,
 }
 
 impl Default for FunctionInfo {
     fn default() -> Self {
-        FunctionInfo { slot: 0, returns: Type::Any, reads_document: false, stable: false }
+        FunctionInfo { slot: 0, returns: Type::Any, reads_document: false, results: Results::Change }
     }
 }
 

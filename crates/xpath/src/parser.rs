@@ -438,15 +438,7 @@ impl<'s> Parser<'s> {
     }
 
     pub fn call(&mut self, name: QName, start: Span) -> Parsed<Expr> {
-        self.expect("(")?;
-        let mut args = Vec::new();
-        if !self.is(")") {
-            args.push(self.argument()?);
-            while self.eat(",") {
-                args.push(self.argument()?);
-            }
-        }
-        self.expect(")")?;
+        let args = self.arguments()?;
         let below = args.iter().map(|a| a.depth).max().unwrap_or(0);
         self.node(ExprKind::Call(name, args), start.to(self.last_span()), below)
     }

@@ -38,7 +38,7 @@ impl<'s> Parser<'s> {
         self.expr()
     }
 
-    fn arguments(&mut self) -> Parsed<Vec<Expr>> {
+    pub fn arguments(&mut self) -> Parsed<Vec<Expr>> {
         self.expect("(")?;
         let mut args = Vec::new();
         if !self.is(")") {

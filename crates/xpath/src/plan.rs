@@ -2,7 +2,8 @@
 
 use crate::ast::{Axis, BinaryOp};
 use crate::error::Span;
-use crate::sequence::plan::SeqOp;
+use crate::invariant::Once;
+use crate::sequence::plan::{Seq, SeqOp};
 use crate::value::Type;
 use std::sync::Arc;
 use xml::NodeKind;
@@ -31,6 +32,18 @@ pub(crate) enum Op {
 }
 
 impl Op {
+    /// Where it is evaluated once.
+    #[inline]
+    pub fn once(&self) -> Option<(Once, &Op)> {
+        match self {
+            Op::Sequence(s) => match &s.kind {
+                Seq::Once(once, op) => Some((*once, op)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     pub fn ty(&self) -> Type {
         match self {
             Op::Number(_) | Op::Arithmetic(..) | Op::Negate(_) => Type::Number,

@@ -182,7 +182,8 @@ impl Regex {
         self.for_each(text, |_, whole| {
             out.push(&text[done..whole.start()]);
             done = whole.end();
-            Ok(true)
+            // (More are refused.)
+            Ok(out.len() <= crate::sequence::MAX_ITEMS)
         })?;
         out.push(&text[done..]);
         Ok(out)

@@ -98,6 +98,15 @@ impl<T> Shared<T> {
         }
     }
 
+    /// Whether both are the same elements of the same list: a matter of identity, not of equality.
+    pub(crate) fn is_same(&self, other: &Shared<T>) -> bool {
+        match (&self.0, &other.0) {
+            (Repr::One(a), Repr::One(b)) => Arc::ptr_eq(&a.all, &b.all) && (a.from, a.len) == (b.from, b.len),
+            (Repr::Several(a), Repr::Several(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+
     /// Whether it is worth sharing rather than copying, where something is added.
     pub fn is_long(&self) -> bool {
         self.len() >= LONG

@@ -190,6 +190,15 @@ impl Value {
         self.len() == 0
     }
 
+    /// Whether both share the list of several items that they have.
+    pub(crate) fn is_same(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::NodeSet(NodeSet(Repr::Many(a))), Value::NodeSet(NodeSet(Repr::Many(b)))) => a.is_same(b),
+            (Value::Sequence(a), Value::Sequence(b)) => a.is_same(b),
+            _ => false,
+        }
+    }
+
     /// The item at an index from 0.
     pub fn item(&self, at: usize) -> Option<Item> {
         match self {

@@ -17,15 +17,15 @@ fn evaluate(source: &str) -> String {
 
 /// `compatible`: as XPath 1.0 compares.
 fn evaluate_as(source: &str, compatible: bool) -> String {
+    evaluate_in(source, Version::V2, compatible)
+}
+
+fn evaluate_in(source: &str, version: Version, compatible: bool) -> String {
     let doc = xml::Document::parse(DOC, &xml::ParseOptions::default()).unwrap();
     let namespaces: Vec<(String, String)> =
         NAMESPACES.iter().map(|(p, u)| ((*p).to_string(), (*u).to_string())).collect();
-    let options = CompileOptions {
-        namespaces: &namespaces,
-        version: Version::V2,
-        compatible,
-        ..CompileOptions::default()
-    };
+    let options =
+        CompileOptions { namespaces: &namespaces, version, compatible, ..CompileOptions::default() };
     let cx = Context::root(&doc);
     let expression = match Expression::compile(source, &options) {
         Ok(expression) => expression,
@@ -842,6 +842,14 @@ fn comparisons_of_many_values() {
             let pairs =
                 evaluate_as(&format!("some $x in ({a}), $y in ({b}) satisfies $x {op} $y"), compatible);
             assert_eq!(at_once, pairs, "({a}) {op} ({b}), compatible: {compatible}");
+            // The same again and again: of operations that are evaluated once, and of variables.
+            for again in [
+                format!("(for $i in 1 to 12 return ({a})[true()] {op} ({b})[true()])[12]"),
+                format!("let $a := ({a}), $b := ({b}) return (for $i in 1 to 12 return $a {op} $b)[12]"),
+            ] {
+                let found = evaluate_in(&again, Version::V31, compatible);
+                assert_eq!(found, pairs, "{again}, compatible: {compatible}");
+            }
         }
     }
 }

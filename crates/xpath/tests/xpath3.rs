@@ -497,10 +497,25 @@ fn scales() {
         "count(for $n in 1 to N return max((1 to N, //a/number(@id))))",
         "every $n in 1 to N satisfies $n <= max((1 to N, //a/number(@id)))",
         "for $n in 1 to N, $f in max((1 to N, //a/number(@id))) return $f",
+        "count((1 to N)[. = (1 to N)[. mod 2 = 0]])",
+        "count((1 to N)[string(.) = ((1 to N) ! string(.))])",
+        "let $l := (1 to N) ! string(.) return count((1 to N)[not(string(.) = $l)])",
+        "let $l := (1 to N) return count(for $n in 1 to N return $n[. >= $l])",
+        "let $l := reverse(1 to N) return every $n in $l satisfies $l != $n",
     ] {
         let of = |n: u32| units(&source.replace('N', &n.to_string())) as f64;
         let (once, twice) = (of(4000), of(8000));
         assert!(twice < once * 2.5 + 1000.0, "{source}: {once} units, twice as many {twice}");
+    }
+}
+
+/// What makes a sequence of a text makes none beyond the limit.
+#[test]
+fn sequences_of_long_texts_are_limited() {
+    let long = |text: &str| format!("fold-left(1 to 22, '{text}', function($s, $n) {{ $s || $s }})");
+    for source in ["string-to-codepoints(L)", "tokenize(L)", "tokenize(L, ' ')"] {
+        let source = format!("count({})", source.replace('L', &long("a b ")));
+        assert_eq!(evaluate(&source), "!FOER0000", "{source}");
     }
 }
 

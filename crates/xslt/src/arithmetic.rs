@@ -2,7 +2,8 @@
 //! `5 * ($max - sales)`. Recursive loops consist of these ([`crate::simple`]).
 //!
 //! Precondition: the expression is XPath 1.0, its variables are local. From 2.0 on there are integers, decimals and empty operands: there,
-//! only operations with the value of a node are arithmetic of this kind, which make it an `xs:double` ([`Arithmetic::of_untyped`]).
+//! arithmetic of this kind are operations with the value of a node, which make it an `xs:double` ([`Arithmetic::of_untyped`]), and those of
+//! integers only ([`Arithmetic::of_whole`]).
 
 use crate::names::NameStep;
 use xpath::ast::{self, BinaryOp, ExprKind, QName};
@@ -78,6 +79,21 @@ impl Arithmetic {
                 (Arithmetic::Binary(*op, Box::new((a, b))), true)
             }
             ExprKind::Path(..) => (Arithmetic::Path(scope.path(tree)?), true),
+            _ => return None,
+        })
+    }
+
+    /// The same of integers: literals, and local variables that must have integers when it is evaluated.
+    pub fn of_whole(tree: &ast::Expr, scope: &mut impl Scope) -> Option<Arithmetic> {
+        Some(match &tree.kind {
+            ExprKind::Integer(_) => Arithmetic::Number(exact(tree)?),
+            ExprKind::Variable(name) => Arithmetic::Local(scope.local(name)?),
+            ExprKind::Negate(a) => Arithmetic::Negate(Box::new(Arithmetic::of_whole(a, scope)?)),
+            // (The quotient of integers is a decimal.)
+            ExprKind::Binary(op, a, b) if !is_comparison(*op) && *op != BinaryOp::Divide => {
+                let both = (Arithmetic::of_whole(a, scope)?, Arithmetic::of_whole(b, scope)?);
+                Arithmetic::Binary(*op, Box::new(both))
+            }
             _ => return None,
         })
     }

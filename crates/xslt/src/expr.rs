@@ -11,7 +11,7 @@ use xml::{Document, NodeId, NodeKind};
 use xpath::ast::{self, Axis, ExprKind, NodeTest, Start};
 use xpath::{
     CompileOptions, Expression, Function, FunctionInfo, FunctionLibrary, FunctionTypes, NamePool,
-    NamespaceResolver, VariableInfo, Version,
+    NamespaceResolver, Results, VariableInfo, Version,
 };
 
 /// A compiled expression.
@@ -311,7 +311,7 @@ impl FunctionLibrary for Library<'_> {
                     Some((slot, _)) => Function::Extension(FunctionInfo {
                         slot,
                         reads_document: true,
-                        stable: true,
+                        results: Results::Stay,
                         ..FunctionInfo::default()
                     }),
                     None => Function::Current,
@@ -369,6 +369,7 @@ impl FunctionLibrary for Library<'_> {
                 slot,
                 returns: builtin.returns,
                 reads_document: true,
+                results: builtin.function.results(),
                 ..FunctionInfo::default()
             }),
         }
@@ -394,6 +395,31 @@ impl FunctionLibrary for Library<'_> {
 }
 
 impl XPath {
+    /// An expression that is compiled while the stylesheet runs: without what is worked out for one that runs many times.
+    pub fn dynamic(
+        expression: Expression,
+        tree: ast::Expr,
+        evaluates: bool,
+        scope: Scope,
+        base: Option<Box<str>>,
+    ) -> XPath {
+        XPath {
+            expression,
+            tree,
+            evaluates,
+            scope: Some(scope),
+            base,
+            names: None,
+            all: false,
+            local: None,
+            literal: None,
+            simple: None,
+            kind: None,
+            children: None,
+            many: false,
+        }
+    }
+
     /// Finds the ways of evaluation that need no general engine. They resolve names and local variables by `scope`.
     pub fn specialize(&mut self, scope: &mut impl arithmetic::Scope) {
         #[cfg(test)]

@@ -18,7 +18,11 @@ pub(crate) enum Simple {
     Number(Arithmetic),
     /// An `xs:double` of XPath 2.0: see [`Arithmetic::of_untyped`].
     Double(Arithmetic),
+    /// An `xs:integer` of XPath 2.0: see [`Arithmetic::of_whole`].
+    Whole(Arithmetic),
     Test(BinaryOp, Arithmetic, Arithmetic),
+    /// The same of integers of XPath 2.0.
+    TestWhole(BinaryOp, Arithmetic, Arithmetic),
     /// Any node of a path compared with a constant.
     Compared(BinaryOp, Box<[NameStep]>, Constant),
     /// The same with a number of XPath 2.0: what is no number is an error.
@@ -60,6 +64,8 @@ pub(crate) enum Text {
     OfOnly(Box<[NameStep]>),
     Normalized(Box<Text>),
     Part(Box<Text>, Arithmetic, Option<Arithmetic>),
+    /// The same by integers of XPath 2.0.
+    PartAt(Box<Text>, Arithmetic, Option<Arithmetic>),
     /// The part of the first text before or after the second one.
     Before(Box<(Text, Text)>),
     After(Box<(Text, Text)>),
@@ -83,16 +89,18 @@ impl Simple {
                     return Some(compared);
                 }
                 if !version1 {
-                    return None;
+                    return Simple::whole_test(*op, a, b, scope);
                 }
                 Some(Simple::Test(*op, Arithmetic::compared(a, scope)?, Arithmetic::compared(b, scope)?))
             }
             ExprKind::Number(_) | ExprKind::Binary(..) | ExprKind::Negate(_) if version1 => {
                 Some(Simple::Number(Arithmetic::of(tree, scope)?))
             }
-            ExprKind::Binary(..) | ExprKind::Negate(_) => {
-                Some(Simple::Double(Arithmetic::of_untyped(tree, scope)?))
-            }
+            ExprKind::Binary(..) | ExprKind::Negate(_) => match Arithmetic::of_untyped(tree, scope) {
+                Some(number) => Some(Simple::Double(number)),
+                None => Some(Simple::Whole(Arithmetic::of_whole(tree, scope)?)),
+            },
+            ExprKind::ValueComparison(op, a, b) => Simple::whole_test(*op, a, b, scope),
             ExprKind::And(parts) => Some(Simple::All(Simple::conditions(parts, version1, scope)?)),
             ExprKind::Or(parts) => Some(Simple::Any(Simple::conditions(parts, version1, scope)?)),
             ExprKind::Call(name, arguments) if name.prefix.is_empty() => {
@@ -110,6 +118,10 @@ impl Simple {
         }
     }
 
+    fn whole_test(op: BinaryOp, a: &ast::Expr, b: &ast::Expr, scope: &mut impl Scope) -> Option<Simple> {
+        Some(Simple::TestWhole(op, Arithmetic::of_whole(a, scope)?, Arithmetic::of_whole(b, scope)?))
+    }
+
     fn conditions(parts: &[ast::Expr], version1: bool, scope: &mut impl Scope) -> Option<Box<[Simple]>> {
         parts.iter().map(|part| Simple::condition(part, version1, scope)).collect()
     }
@@ -123,7 +135,7 @@ impl Simple {
     }
 
     fn is_boolean(&self) -> bool {
-        !matches!(self, Simple::Number(_) | Simple::Double(_) | Simple::Text(_))
+        !matches!(self, Simple::Number(_) | Simple::Double(_) | Simple::Whole(_) | Simple::Text(_))
     }
 
     /// As a condition: the kind that the context node must have (`self::text()`).
@@ -208,13 +220,14 @@ impl Text {
                 Some(Arithmetic::of(length, scope)?),
             ),
             ("substring", [text, numbers @ ..]) if !version1 && (1..=2).contains(&numbers.len()) => {
-                let mut numbers = numbers.iter().map(|number| exact(number).map(Arithmetic::Number));
+                let text = Box::new(Text::argument(text, false, scope)?);
+                let mut numbers = numbers.iter().map(|number| Arithmetic::of_whole(number, scope));
                 let (from, length) = (numbers.next()??, numbers.next());
                 let length = match length {
                     Some(length) => Some(length?),
                     None => None,
                 };
-                Text::Part(Box::new(Text::argument(text, false, scope)?), from, length)
+                Text::PartAt(text, from, length)
             }
             _ => return None,
         })
@@ -376,6 +389,16 @@ pub(crate) mod tests {
             "*|@*",
             "$number + 1",
             "$number * n - 2",
+            "$number - 1",
+            "-$whole * $whole + 7",
+            "$whole mod 2 = 1",
+            "$whole mod 0",
+            "$whole > 2 and 5 != $whole",
+            "$whole * 9000000000000000000",
+            "$whole + $number",
+            "substring(@k, $whole - 4)",
+            "substring(b, 1, $whole)",
+            "substring($text, $whole * $whole * $whole, -$whole)",
             "-$number",
             "$text = 'x'",
             "$number > 2",
@@ -422,7 +445,7 @@ pub(crate) mod tests {
                 let sheet = format!(
                     "<xsl:stylesheet version='{version}' xmlns:xsl='http://www.w3.org/1999/XSL/Transform' xmlns:q='urn:q' exclude-result-prefixes='q'>
                     <xsl:template match='/'><o><xsl:for-each select='//node()|//@*'>
-                    <xsl:variable name='text' select='\"x\"'/><xsl:variable name='number' select='3'/>
+                    <xsl:variable name='text' select='\"x\"'/><xsl:variable name='number' select='3'/><xsl:variable name='whole' select='count(//n) + 2'/>
                     <xsl:variable name='tree'><xsl:value-of select='name()'/></xsl:variable><xsl:variable name='nodes' select='b'/>
                     [<xsl:value-of select='{quoted}'/>|<xsl:if test='{quoted}'>true</xsl:if>|<v a='{{{quoted}}}'/>{list}
                     <xsl:for-each select='*'><xsl:sort select='{quoted}' order='descending'/><xsl:value-of select='name()'/>,</xsl:for-each>

@@ -341,6 +341,9 @@ fn invariants_in_proportion() {
             "<x:value-of select='count(distinct-values((1e0, //a/(xs:decimal(0.1) * xs:integer(text()[1])))))'/>",
             "<x:for-each-group select='//a' group-by='xs:integer(100000000000000000000) + xs:integer(text()[1])'>1</x:for-each-group>",
             "<x:for-each-group select='.' group-by='//a/@id'>1</x:for-each-group>",
+            "<x:variable name='l' select='//a/@id'/><x:for-each select='//a'><x:if test='not(@d = $l) or $l != string(@id)'>x</x:if></x:for-each>",
+            "<x:variable name='l' select='//a/number(text()[1])'/><x:value-of select='count(//a[number(text()[1]) &lt;= $l]), count(//a[$l = text()])'/>",
+            "<x:variable name='l' select='\"1 2 3\"'/><x:value-of select='count(//a[@id = tokenize($l, \" \")])'/>",
         ],
         "2.0",
     );
@@ -350,12 +353,18 @@ fn invariants_in_proportion() {
             "<x:value-of select='count(//a[position() &lt; count(//a)])'/>",
             "<x:value-of select='count(//a[number(.) &gt; sum(//a/@id)])'/>",
             "<x:value-of select='count(//a[string-length(concat(//a[last()], //g)) &gt; 5])'/>",
+            "<x:value-of select='count(//a[//a[b]/@id = @id])'/>",
+            "<x:value-of select='count(//a[//a/@id = \"none\"])'/>",
+            "<x:variable name='l' select='//a/@id'/><x:value-of select='count(//a[@id = $l]) + count(//a[$l != @id]) + count(//a[not(@id &gt; $l)])'/>",
+            "<x:variable name='d' select='/'/><x:value-of select='count(//a[@id = $d//a/@id])'/>",
+            "<x:variable name='l' select='//a/@id'/><x:for-each select='//a'><x:if test='not(@d = $l) or $l &lt; @id'>x</x:if></x:for-each>",
         ],
         "1.0",
     );
     in_proportion(
         &[
             "<x:value-of select='count(//a ! (count(//a) + 1))'/>",
+            "<x:merge><x:merge-source select='//a'><x:merge-key select='1'/></x:merge-source><x:merge-action><x:for-each select='current-merge-group()'><x:value-of select='count(current-merge-group()), exists(current-merge-group()[5])'/></x:for-each></x:merge-action></x:merge>",
             "<x:value-of select='count(fold-left(1 to 20 * count(//a), (), function($all, $n) { insert-before($all, 1, $n) }))'/>",
             "<x:value-of select='count(fold-left(1 to 20 * count(//a), (), function($all, $n) { insert-before($all, $n, $n) }))'/>",
             "<x:value-of select='count(fold-left(1 to 20 * count(//a), 1 to 20 * count(//a), function($all, $n) { remove($all, count($all)) }))'/>",

@@ -81,6 +81,8 @@ pub struct Documents {
     pub problems: Vec<Violation>,
     /// Documents that were not found, for the message about a missing component.
     pub missing: Vec<String>,
+    /// The elements `redefine`, and which document each redefines.
+    redefinitions: Vec<(Place, usize)>,
     /// By name: one document, or one for each namespace that a chameleon gets.
     loaded: HashMap<Arc<str>, Vec<usize>>,
     bytes: usize,
@@ -123,6 +125,7 @@ pub fn load(sources: Vec<Source>, resolver: &dyn Resolver, names: &mut Names) ->
     while let Some(reference) = pending.pop() {
         documents.follow(reference, resolver, names, &mut pending);
     }
+    documents.refuse_circles();
     // Redefinitions come last, after the components that they redefine.
     for doc in documents.innermost_first() {
         documents.redefine(doc, names);
@@ -178,6 +181,9 @@ impl Documents {
         let target = self.list[doc].target;
         if let How::Include(_) | How::Redefine(_) = reference.how {
             self.list[reference.from.doc].parts.push(doc);
+        }
+        if let How::Redefine(_) = reference.how {
+            self.redefinitions.push((reference.from, doc));
         }
         match reference.how {
             How::Import(ns) if ns != target => self.problem(
@@ -378,6 +384,23 @@ impl Documents {
             }
         }
         order
+    }
+
+    /// A document that redefines itself, also by way of others, would have components that are their own originals.
+    fn refuse_circles(&mut self) {
+        let redefinitions = std::mem::take(&mut self.redefinitions);
+        for (from, redefined) in &redefinitions {
+            let (mut reached, mut next) = (HashSet::new(), vec![*redefined]);
+            while let Some(doc) = next.pop() {
+                if reached.insert(doc) {
+                    next.extend(redefinitions.iter().filter(|(from, _)| from.doc == doc).map(|(_, to)| *to));
+                }
+            }
+            if reached.contains(&from.doc) {
+                let message = format!("`{}` redefines itself", self.list[*redefined].name);
+                self.problem(*from, "src-redefine.2", message);
+            }
+        }
     }
 
     fn redefine(&mut self, doc: usize, names: &mut Names) {

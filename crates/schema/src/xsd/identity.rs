@@ -4,7 +4,8 @@ use super::model::{Components, Constraint, ConstraintKind};
 use super::names::{NONE, Name, Names, Sym};
 use super::validate::{AssessedValues, Lookup, Scope};
 use super::value::{Value, hash};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 use xml::{NodeId, NodeKind};
 
 /// A selector or a field: a union of paths.
@@ -142,19 +143,71 @@ impl Selector {
     }
 }
 
-/// A key sequence and the node that has it.
-type Row = (Vec<Value>, NodeId);
-
 /// A violation: at a node, by a rule.
 type Problem = (NodeId, &'static str, String);
 
-/// Whether a bucket has a row; each comparison counts as work. A stopped run finds it.
-fn has(bucket: &[Row], row: &Row) -> bool {
-    bucket.iter().any(|other| meter::spend(1).is_err() || other.0 == row.0)
+/// Most rows that are kept of one document: elements within one another have each a table of its own.
+const MOST_ROWS: usize = if cfg!(test) { 1000 } else { 1 << 22 };
+
+/// The rows of a constraint in one element: key sequences, and the nodes that have them.
+struct Rows<'f> {
+    /// How many values a row has.
+    width: usize,
+    values: Vec<&'f Value>,
+    nodes: Vec<NodeId>,
 }
 
-/// The rows of a key, by hash key.
-type Table = HashMap<String, Vec<Row>>;
+impl<'f> Rows<'f> {
+    fn new(width: usize) -> Rows<'f> {
+        Rows { width, values: Vec::new(), nodes: Vec::new() }
+    }
+
+    fn row(&self, at: usize) -> &[&'f Value] {
+        &self.values[at * self.width..(at + 1) * self.width]
+    }
+
+    fn push(&mut self, row: &[&'f Value], node: NodeId) {
+        self.values.extend_from_slice(row);
+        self.nodes.push(node);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&[&'f Value], NodeId)> {
+        self.nodes.iter().enumerate().map(|(at, node)| (self.row(at), *node))
+    }
+}
+
+/// The rows of a key, each once, by the hash of their values.
+struct Table<'f> {
+    rows: Rows<'f>,
+    /// The last row with a hash, …
+    last: HashMap<u64, u32>,
+    /// … and for each row the one before it with the same hash, or [`u32::MAX`].
+    before: Vec<u32>,
+}
+
+impl<'f> Table<'f> {
+    fn new(width: usize) -> Table<'f> {
+        Table { rows: Rows::new(width), last: HashMap::new(), before: Vec::new() }
+    }
+
+    /// Whether it has a row; each comparison counts as work. A stopped run finds it.
+    fn has(&self, hash: u64, row: &[&Value]) -> bool {
+        let mut next = self.last.get(&hash).copied();
+        while let Some(at) = next.filter(|at| *at != u32::MAX) {
+            if meter::spend(1).is_err() || self.rows.row(at as usize) == row {
+                return true;
+            }
+            next = self.before.get(at as usize).copied();
+        }
+        false
+    }
+
+    fn add(&mut self, hash: u64, row: &[&'f Value], node: NodeId) {
+        let before = self.last.insert(hash, self.before.len() as u32);
+        self.before.push(before.unwrap_or(u32::MAX));
+        self.rows.push(row, node);
+    }
+}
 
 /// Checks the constraints of all elements that have some. `scopes`: those elements, in document order.
 pub fn check(
@@ -164,9 +217,20 @@ pub fn check(
     lookup: &mut Lookup<'_>,
 ) -> Vec<Problem> {
     let mut problems = Vec::new();
-    // By constraint: the tables, with the numbers of their scopes.
-    let mut tables: HashMap<usize, Vec<(usize, Table)>> = HashMap::new();
+    let seed = RandomState::new();
+    let hash = |row: &[&Value]| seed.hash_one(hash(row.iter().copied()));
+    let referred: HashSet<usize> = schema
+        .constraints
+        .iter()
+        .filter_map(|constraint| match constraint.kind {
+            ConstraintKind::KeyRef(key) => key,
+            _ => None,
+        })
+        .collect();
+    // By constraint that others refer to: the tables, with the numbers of their scopes.
+    let mut tables: HashMap<usize, Vec<(usize, Table<'_>)>> = HashMap::new();
     let mut references = Vec::new();
+    let mut kept = 0;
     for (number, scope) in scopes.iter().enumerate() {
         if meter::stopped().is_some() {
             return problems;
@@ -174,26 +238,35 @@ pub fn check(
         for &id in &schema.elements[scope.declaration].constraints {
             let constraint = &schema.constraints[id];
             let rows = rows(schema, constraint, scope.node, found, lookup, &mut problems);
+            let is_kept = referred.contains(&id) || matches!(constraint.kind, ConstraintKind::KeyRef(_));
+            kept += if is_kept { rows.nodes.len() } else { 0 };
+            if kept > MOST_ROWS {
+                let message = format!("the document has more than {MOST_ROWS} keys and references to keys");
+                problems.push((scope.node, "limit", message));
+                return problems;
+            }
             if let ConstraintKind::KeyRef(key) = constraint.kind {
                 references.push((number..scope.end, id, key, rows));
                 continue;
             }
-            let mut table = Table::new();
-            for row in rows {
-                let bucket = table.entry(hash(&row.0)).or_default();
-                if has(bucket, &row) {
+            let mut table = Table::new(rows.width);
+            for (row, node) in rows.iter() {
+                let hash = hash(row);
+                if table.has(hash, row) {
                     let rule = if constraint.kind == ConstraintKind::Key {
                         "cvc-identity-constraint.4.2.2"
                     } else {
                         "cvc-identity-constraint.4.1"
                     };
                     let name = schema.names.show(constraint.name);
-                    problems.push((row.1, rule, format!("the value of `{name}` is there twice")));
+                    problems.push((node, rule, format!("the value of `{name}` is there twice")));
                 } else {
-                    bucket.push(row);
+                    table.add(hash, row, node);
                 }
             }
-            tables.entry(id).or_default().push((number, table));
+            if is_kept {
+                tables.entry(id).or_default().push((number, table));
+            }
         }
     }
     for (inside, id, key, rows) in references {
@@ -204,25 +277,27 @@ pub fn check(
         let at = |scope: usize| of_key.partition_point(|(number, _)| *number < scope);
         let in_reach = &of_key[at(inside.start)..at(inside.end)];
         // Several tables are looked through once, not for each row.
-        let mut joined: HashMap<&str, Vec<&[Row]>> = HashMap::new();
+        let mut joined: HashMap<u64, Vec<&Table<'_>>> = HashMap::new();
         if in_reach.len() > 1 {
-            for (hash, bucket) in in_reach.iter().flat_map(|(_, table)| table) {
-                if meter::spend(1).is_err() {
-                    return problems;
+            for (_, table) in in_reach {
+                for hash in table.last.keys() {
+                    if meter::spend(1).is_err() {
+                        return problems;
+                    }
+                    joined.entry(*hash).or_default().push(table);
                 }
-                joined.entry(hash).or_default().push(bucket);
             }
         }
-        for row in rows {
-            let hash = hash(&row.0);
+        for (row, node) in rows.iter() {
+            let hash = hash(row);
             let is_there = match in_reach {
-                [(_, table)] => table.get(&hash).is_some_and(|bucket| has(bucket, &row)),
-                _ => joined.get(&*hash).is_some_and(|buckets| buckets.iter().any(|bucket| has(bucket, &row))),
+                [(_, table)] => table.has(hash, row),
+                _ => joined.get(&hash).is_some_and(|tables| tables.iter().any(|table| table.has(hash, row))),
             };
             if !is_there {
                 let name = schema.names.show(schema.constraints[id].name);
                 problems.push((
-                    row.1,
+                    node,
                     "cvc-identity-constraint.4.3",
                     format!("`{name}` refers to a key that is not there"),
                 ));
@@ -232,18 +307,19 @@ pub fn check(
     problems
 }
 
-fn rows(
+fn rows<'f>(
     schema: &Components,
     constraint: &Constraint,
     node: NodeId,
-    found: &AssessedValues,
+    found: &'f AssessedValues,
     lookup: &mut Lookup<'_>,
     problems: &mut Vec<Problem>,
-) -> Vec<Row> {
-    let mut rows = Vec::new();
+) -> Rows<'f> {
+    let mut rows = Rows::new(constraint.fields.len());
+    let mut row = Vec::new();
     for selected in constraint.selector.select(node, lookup) {
         let name = || schema.names.show(constraint.name);
-        let mut row = Vec::new();
+        row.clear();
         let mut is_complete = true;
         for field in &constraint.fields {
             let nodes = field.select(selected, lookup);
@@ -286,7 +362,7 @@ fn rows(
             let nillable = first.is_some_and(|n| found.nillable.contains(n));
             match value {
                 Some(value) if !(nillable && constraint.kind == ConstraintKind::Key) => {
-                    row.push(value.clone())
+                    row.push(value);
                 }
                 _ => {
                     is_complete = false;
@@ -301,8 +377,45 @@ fn rows(
             }
         }
         if is_complete {
-            rows.push((row, selected));
+            rows.push(&row, selected);
         }
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Nothing, Source, XmlSchema};
+
+    /// Elements within one another, each with a constraint on all that is in it: only the rows that references look for are kept.
+    #[test]
+    fn rows_of_nested_elements_are_limited() {
+        let schema = |constraints: &str| {
+            let text = format!(
+                "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema'><xs:element name='r'><xs:complexType><xs:sequence><xs:element ref='r' minOccurs='0'/>\
+                 <xs:element name='q' type='xs:int' minOccurs='0' maxOccurs='unbounded'/></xs:sequence></xs:complexType>{constraints}</xs:element></xs:schema>"
+            );
+            let source = Source { name: "s.xsd".to_owned(), bytes: text.into_bytes() };
+            XmlSchema::load(vec![source], &Nothing).unwrap_or_else(|why| panic!("{}", why[0]))
+        };
+        let inside = |depth: usize, count: usize| {
+            let rows: String = (0..count).map(|n| format!("<q>{n}</q>")).collect();
+            format!("{}{rows}{}", "<r>".repeat(depth), "</r>".repeat(depth))
+        };
+        let unique = "<xs:unique name='u'><xs:selector xpath='.//q'/><xs:field xpath='.'/></xs:unique>";
+        let key = "<xs:key name='k'><xs:selector xpath='.//q'/><xs:field xpath='.'/></xs:key>\
+                   <xs:keyref name='f' refer='k'><xs:selector xpath='.//q'/><xs:field xpath='.'/></xs:keyref>";
+        for (constraints, depth, wanted) in [(unique, 20, None), (key, 2, None), (key, 6, Some("limit"))] {
+            let text = inside(depth, 100);
+            let document =
+                xml::Document::parse(text, &xml::ParseOptions::trusted()).expect("it is well-formed");
+            let root = document.document_element().expect("it has a root");
+            let found = schema(constraints).validate(&document, root);
+            assert_eq!(
+                found.first().map(|violation| violation.rule),
+                wanted,
+                "{constraints}, {depth}: {found:?}"
+            );
+        }
+    }
 }

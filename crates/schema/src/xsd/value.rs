@@ -106,7 +106,7 @@ impl PartialEq for Value {
 }
 
 /// The hash key of some values. Equal ones have the same one, however numbers and times are written.
-pub fn hash(values: &[Value]) -> String {
+pub fn hash<'v>(values: impl IntoIterator<Item = &'v Value>) -> String {
     let one = |value: &Value| match value {
         Value::Text(text) | Value::Uri(text) => text.to_string(),
         Value::Decimal(d) => format!("{d:?}"),
@@ -118,9 +118,9 @@ pub fn hash(values: &[Value]) -> String {
         Value::QName(_, ns, local) => format!("{ns} {local}"),
         Value::Boolean(b) => b.to_string(),
         Value::Binary(_, bytes) => format!("{bytes:?}"),
-        Value::List(items) => hash(items),
+        Value::List(items) => hash(items.iter()),
     };
-    values.iter().map(one).collect::<Vec<_>>().join("\u{1}")
+    values.into_iter().map(one).collect::<Vec<_>>().join("\u{1}")
 }
 
 /// The values of an enumeration.

@@ -37,7 +37,8 @@ fn methods() {
             "<html><head><meta http-equiv=\"Content-Type\" content=\"text/html; charset=UTF-8\"></head></html>",
         ),
         ("<a><b/><c>t</c></a>", &indent, "<a>\n  <b/>\n  <c>t</c>\n</a>\n"),
-        ("<a>x]]&gt;&lt;\u{E9}</a>", &cdata, "<a><![CDATA[x]]]]><![CDATA[><]]>&#233;<![CDATA[]]></a>"),
+        ("<a>x]]&gt;&lt;\u{E9}</a>", &cdata, "<a><![CDATA[x]]]]><![CDATA[><]]>&#233;</a>"),
+        ("<a>x&#13;]]&#13;></a>", &cdata, "<a><![CDATA[x]]>&#13;<![CDATA[]]]]>&#13;<![CDATA[>]]></a>"),
         ("<a>x&lt;<b>y</b></a>", &text, "x<y"),
     ] {
         assert_eq!(written(input, options), want);

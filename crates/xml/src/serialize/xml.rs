@@ -537,15 +537,13 @@ impl<'a> Serializer<'a> {
         let text = &*sound(text);
         if !self.in_cdata {
             self.close_tag();
-            self.out.extend_from_slice(b"<![CDATA[");
-            self.in_cdata = true;
         }
         // `]]>` must not stand inside, also not across two calls.
         for part in text.split_inclusive('>') {
             let before = part.strip_suffix('>');
-            let body = before.unwrap_or(part);
-            self.cdata_run(body);
+            self.cdata_run(before.unwrap_or(part));
             if before.is_some() {
+                self.open_cdata();
                 if self.out.ends_with(b"]]") {
                     self.out.extend_from_slice(b"]]><![CDATA[");
                 }
@@ -554,19 +552,30 @@ impl<'a> Serializer<'a> {
         }
     }
 
-    /// Characters that the encoding lacks stand outside the section.
-    fn cdata_run(&mut self, text: &str) {
-        if self.repertoire.is_all() || text.is_ascii() {
-            self.out.extend_from_slice(text.as_bytes());
-            return;
+    fn open_cdata(&mut self) {
+        if !self.in_cdata {
+            self.out.extend_from_slice(b"<![CDATA[");
+            self.in_cdata = true;
         }
-        for c in text.chars() {
-            if self.repertoire.has(c) {
-                self.out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            } else {
-                self.out.extend_from_slice(b"]]>");
+    }
+
+    /// Characters that the encoding lacks stand outside the section, and carriage returns, which would be read as line ends.
+    fn cdata_run(&mut self, text: &str) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let outside = |c: char| c == '\r' || !c.is_ascii() && !self.repertoire.has(c);
+            let inside = rest.find(outside).unwrap_or(rest.len());
+            if inside > 0 {
+                self.open_cdata();
+                self.out.extend_from_slice(&rest.as_bytes()[..inside]);
+            }
+            rest = &rest[inside..];
+            if let Some(c) = rest.chars().next() {
+                if std::mem::take(&mut self.in_cdata) {
+                    self.out.extend_from_slice(b"]]>");
+                }
                 super::escape::push_reference(self.out, c);
-                self.out.extend_from_slice(b"<![CDATA[");
+                rest = &rest[c.len_utf8()..];
             }
         }
     }

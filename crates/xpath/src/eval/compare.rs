@@ -2,11 +2,14 @@
 
 use super::{Eval, Fault, Frame, truth};
 use crate::ast::BinaryOp;
+use crate::error::Span;
 use crate::number::{self, relation};
-use crate::plan::{From, Op};
+use crate::plan::Op;
+use crate::prepared::Rules;
 use crate::value::{Item, Type, Value};
 use std::borrow::Cow;
-use std::rc::Rc;
+use std::cell::{Cell, OnceCell};
+use std::collections::HashSet;
 
 impl<'a> Eval<'a> {
     pub(super) fn compare(&self, op: BinaryOp, a: &'a Op, b: &'a Op, at: Frame) -> Result<bool, Fault> {
@@ -14,10 +17,10 @@ impl<'a> Eval<'a> {
         match (ta, tb) {
             (Type::Any, Type::NodeSet) | (Type::NodeSet, Type::Any) | (Type::Any, _) | (_, Type::Any) => {}
             (Type::NodeSet, Type::NodeSet) => {
-                if let Some(right) = self.hoisted(op, b, at)? {
-                    return self.compare_nodes(op, a, &right, at);
+                if let Some(holds) = self.compare_once(op, (a, b), at, Span::default(), Rules::Nodes)? {
+                    return Ok(holds);
                 }
-                let right = self.strings(op, b, at)?;
+                let right = Strings::new(self.string_values(b, at)?);
                 return self.compare_nodes(op, a, &right, at);
             }
             (Type::NodeSet, _) => {
@@ -49,6 +52,9 @@ impl<'a> Eval<'a> {
             return self.compare_operands(op, self.operand_of(left)?, self.operand_of(right)?);
         }
         if let Some(holds) = self.compare_sides(op, a, b, at)? {
+            return Ok(holds);
+        }
+        if let Some(holds) = self.compare_long(op, (a, b), at, Span::default(), Rules::Nodes)? {
             return Ok(holds);
         }
         self.compare_operands(op, self.operand(a, at)?, self.operand(b, at)?)
@@ -123,39 +129,13 @@ impl<'a> Eval<'a> {
         }
     }
 
-    /// The string values of a path that leads to the same nodes throughout the evaluation, as in `//b[. = //a/b]`: computed
-    /// once.
-    fn hoisted(&self, op: BinaryOp, b: &'a Op, at: Frame) -> Result<Option<Rc<Strings<'a>>>, Fault> {
-        let Op::Path(path) = b else { return Ok(None) };
-        if !path.invariant {
-            return Ok(None);
-        }
-        // (From the current node it is the same everywhere.)
-        let tree = match path.start {
-            From::Op(Op::Current(_) | Op::Extension(..)) => None,
-            _ => self.tree(at)?,
-        };
-        let key = (op, std::ptr::from_ref(&**path).addr(), tree);
-        let hoisted = self.hoisted.get_or_init(Box::default);
-        let kept = hoisted.borrow().iter().find(|(other, _)| *other == key).cloned();
-        if let Some((_, right)) = kept {
-            return Ok(Some(right));
-        }
-        let right = Rc::new(self.strings(op, b, at)?);
-        let mut hoisted = hoisted.borrow_mut();
-        if hoisted.len() < MAX_HOISTED {
-            hoisted.push((key, right.clone()));
-        }
-        Ok(Some(right))
-    }
-
     fn compare_operands(&self, op: BinaryOp, left: Operand<'a>, right: Operand<'a>) -> Result<bool, Fault> {
         match (left, right) {
             (Operand::Scalar(l), Operand::Scalar(r)) => Ok(compare_scalars(op, &l, &r)),
             (Operand::Nodes(l), Operand::Scalar(r)) => self.list_scalar(op, &l, &r),
             (Operand::Scalar(l), Operand::Nodes(r)) => self.list_scalar(op.mirrored(), &r, &l),
             (Operand::Nodes(l), Operand::Nodes(r)) => {
-                let strings = Strings::new(op, r);
+                let strings = Strings::new(r);
                 for s in &l {
                     if strings.any(op, s) {
                         return Ok(true);
@@ -247,12 +227,7 @@ impl<'a> Eval<'a> {
         })
     }
 
-    /// The string-values of an operand for a comparison by `op`.
-    fn strings(&self, op: BinaryOp, operand: &'a Op, at: Frame) -> Result<Strings<'a>, Fault> {
-        Ok(Strings::new(op, self.string_values(operand, at)?))
-    }
-
-    fn string_values(&self, operand: &'a Op, at: Frame) -> Result<Vec<Cow<'a, str>>, Fault> {
+    pub(crate) fn string_values(&self, operand: &'a Op, at: Frame) -> Result<Vec<Cow<'a, str>>, Fault> {
         let mut list = Vec::new();
         self.each(operand, at, &mut |n| {
             list.push(self.node_string(n)?);
@@ -317,16 +292,13 @@ fn compare_node_scalar(op: BinaryOp, text: &str, scalar: &Scalar<'_>) -> bool {
 }
 
 /// One node against one node.
-fn compare_texts(op: BinaryOp, a: &str, b: &str) -> bool {
+pub(crate) fn compare_texts(op: BinaryOp, a: &str, b: &str) -> bool {
     match op {
         BinaryOp::Equal => a == b,
         BinaryOp::NotEqual => a != b,
         _ => relation(op, number::parse(a), number::parse(b)),
     }
 }
-
-/// Most constant values of one evaluation that are kept.
-const MAX_HOISTED: usize = 8;
 
 enum Operand<'a> {
     Scalar(Scalar<'a>),
@@ -342,41 +314,45 @@ pub(crate) enum Scalar<'a> {
     String(Cow<'a, str>),
 }
 
-/// The string-values of a node-set, prepared for comparison with many others.
-pub(crate) struct Strings<'a> {
+/// The string values of a node-set, compared with those of another. Unlike [`Prepared`](crate::prepared::Prepared) they are not kept, and not copied unless they are
+/// looked up many times.
+struct Strings<'a> {
     list: Vec<Cow<'a, str>>,
-    /// For more than a few strings.
-    index: Option<std::collections::HashSet<String>>,
-    least: f64,
-    greatest: f64,
+    asked: Cell<usize>,
+    index: OnceCell<HashSet<String>>,
+    /// The least and the greatest number.
+    bounds: OnceCell<(f64, f64)>,
 }
 
 impl<'a> Strings<'a> {
-    fn new(op: BinaryOp, list: Vec<Cow<'a, str>>) -> Strings<'a> {
-        let equality = matches!(op, BinaryOp::Equal | BinaryOp::NotEqual);
-        let indexed = op == BinaryOp::Equal && list.len() > 8;
-        let index = indexed.then(|| list.iter().map(|s| s.to_string()).collect());
-        let (mut least, mut greatest) = (f64::NAN, f64::NAN);
-        for s in list.iter().filter(|_| !equality) {
-            let n = number::parse(s);
-            // `min` and `max` ignore NaN.
-            least = least.min(n);
-            greatest = greatest.max(n);
-        }
-        Strings { list, index, least, greatest }
+    fn new(list: Vec<Cow<'a, str>>) -> Strings<'a> {
+        Strings { list, asked: Cell::new(0), index: OnceCell::new(), bounds: OnceCell::new() }
     }
 
     /// Is there a string `t` here with `s op t`?
     fn any(&self, op: BinaryOp, s: &str) -> bool {
         match op {
-            BinaryOp::Equal => match &self.index {
-                Some(index) => index.contains(s),
-                None => self.list.iter().any(|t| t == s),
-            },
+            BinaryOp::Equal => {
+                let asked = self.asked.replace(self.asked.get() + 1);
+                if asked < 8 || self.list.len() <= 8 {
+                    return self.list.iter().any(|t| t == s);
+                }
+                self.index.get_or_init(|| self.list.iter().map(|s| s.to_string()).collect()).contains(s)
+            }
             BinaryOp::NotEqual => self.list.iter().any(|t| t != s),
-            BinaryOp::Less | BinaryOp::LessOrEqual => relation(op, number::parse(s), self.greatest),
-            _ => relation(op, number::parse(s), self.least),
+            BinaryOp::Less | BinaryOp::LessOrEqual => relation(op, number::parse(s), self.bounds().1),
+            _ => relation(op, number::parse(s), self.bounds().0),
         }
+    }
+
+    fn bounds(&self) -> (f64, f64) {
+        *self.bounds.get_or_init(|| {
+            // `min` and `max` ignore NaN.
+            self.list.iter().fold((f64::NAN, f64::NAN), |(least, greatest), s| {
+                let n = number::parse(s);
+                (least.min(n), greatest.max(n))
+            })
+        })
     }
 }
 

@@ -8,10 +8,8 @@ mod compare;
 pub(crate) mod direct;
 mod nodes;
 
-use compare::Strings;
-pub(crate) use compare::{Scalar, compare_scalars, compare_string_scalar};
+pub(crate) use compare::{Scalar, compare_scalars, compare_string_scalar, compare_texts};
 
-use crate::ast::BinaryOp;
 use crate::compile::Program;
 use crate::context::Context;
 use crate::error::{Span, XPathError};
@@ -23,8 +21,7 @@ use crate::sequence::plan::Seq;
 use crate::sequence::single::Single;
 use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
 use std::borrow::Cow;
-use std::cell::{Cell, OnceCell, RefCell};
-use std::rc::Rc;
+use std::cell::{Cell, OnceCell};
 use xml::{Document, NameId, NodeId, NodeKind};
 
 /// `Ok(true)`: continue; `Ok(false)`: stop.
@@ -40,6 +37,10 @@ pub(crate) fn fault(message: impl Into<String>, span: Span) -> Fault {
 /// Counts work ([`meter::spend`]).
 #[inline]
 pub(crate) fn spend(units: usize) -> Result<(), Fault> {
+    // (Mostly so many bytes or items that they are none.)
+    if units == 0 {
+        return Ok(());
+    }
     meter::spend(units as u64).map_err(stopped)
 }
 
@@ -119,15 +120,11 @@ pub(crate) struct Eval<'a> {
     pub program: &'a Program,
     pub cx: &'a Context<'a>,
     names: [Cell<Resolved>; CACHED_NAMES],
-    /// Made when XPath 2.0 needs it.
+    /// Made when XPath 2.0 needs it, or something is kept.
     pub version2: OnceCell<Box<State>>,
     /// Operations on single values are evaluated in the general way.
     pub generally: Cell<bool>,
-    /// String values of constant paths: by comparison, path and root.
-    hoisted: OnceCell<Box<RefCell<Vec<Hoisted<'a>>>>>,
 }
-
-type Hoisted<'a> = ((BinaryOp, usize, Option<Tree>), Rc<Strings<'a>>);
 
 impl<'a> Eval<'a> {
     pub fn new(program: &'a Program, cx: &'a Context<'a>) -> Eval<'a> {
@@ -137,14 +134,13 @@ impl<'a> Eval<'a> {
             names: [const { Cell::new(Resolved::NOT_YET) }; CACHED_NAMES],
             version2: OnceCell::new(),
             generally: Cell::new(false),
-            hoisted: OnceCell::new(),
         }
     }
 
     /// Ends it. Mostly there is nothing to drop, and a search for it would cost as much as a simple evaluation.
     #[inline]
     pub fn end(self) {
-        if self.version2.get().is_none() && self.hoisted.get().is_none() {
+        if self.version2.get().is_none() {
             std::mem::forget(self);
         }
     }

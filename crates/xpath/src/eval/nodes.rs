@@ -648,7 +648,9 @@ fn is_free(op: &Op) -> bool {
         Op::Sequence(s) => match &s.kind {
             Seq::Literal(_) | Seq::Local(_) => true,
             Seq::Arithmetic(_, a, b) => is_free(a) && is_free(b),
-            Seq::Sign(_, a) | Seq::Cast(a, ..) | Seq::CastName(a, ..) | Seq::Count(a) => is_free(a),
+            Seq::Once(_, a) | Seq::Sign(_, a) | Seq::Cast(a, ..) | Seq::CastName(a, ..) | Seq::Count(a) => {
+                is_free(a)
+            }
             _ => false,
         },
         _ => false,

@@ -1,13 +1,13 @@
 //! Comparisons of XPath 2.0 (section 3.5): value comparisons, and general ones, which hold if they hold for any pair of items.
 
 use super::plan::Seq;
-use super::prepared::{Prepared, exact_double};
 use super::{operators, single};
 use crate::ast::BinaryOp;
 use crate::atomic::Atomic;
 use crate::error::Span;
 use crate::eval::{Eval, Fault, Frame, spend};
 use crate::plan::Op;
+use crate::prepared::{Prepared, Rules, exact_double};
 use crate::value::Value;
 
 impl<'a> Eval<'a> {
@@ -38,17 +38,21 @@ impl<'a> Eval<'a> {
         at: Frame,
         span: Span,
     ) -> Result<bool, Fault> {
+        let rules = if self.program.compatible { Rules::Compatible } else { Rules::Typed };
+        if let Some(compared) = self.compare_once(op, (a, b), at, span, rules)? {
+            return Ok(compared);
+        }
         if self.program.compatible {
             let (left, right) = (self.value(a, at)?, self.value(b, at)?);
             return self.compatible_comparison(op, left, right, span);
-        }
-        if let Some(compared) = self.compare_prepared(op, (a, b), at, span)? {
-            return Ok(compared);
         }
         if let Some(compared) = self.compare_singles(op, (a, b), at, true)? {
             return Ok(compared == Some(true));
         }
         if let Some(compared) = self.compare_range(op, a, b, at, span)? {
+            return Ok(compared);
+        }
+        if let Some(compared) = self.compare_long(op, (a, b), at, span, Rules::Typed)? {
             return Ok(compared);
         }
         self.compare_sequences(op, a, b, at, span)
@@ -124,7 +128,7 @@ impl<'a> Eval<'a> {
                 })?;
                 return Ok(found);
             }
-            let others = Prepared::new(self.atoms_of(&other)?, false);
+            let others = Prepared::new(self.atoms_of(&other)?, Rules::Typed);
             return self.compare_each(op, walked, &others, at, span);
         }
         let (left, right) = (self.value(a, at)?, self.value(b, at)?);
@@ -136,7 +140,7 @@ impl<'a> Eval<'a> {
             return operators::general_comparison(op, &a, &b, span);
         }
         let (left, right) = (self.atoms_of(&left)?, self.atoms_of(&right)?);
-        any_pair(op, &left, Prepared::new(right, false), span)
+        any_pair(op, &left, Prepared::new(right, Rules::Typed), span)
     }
 
     /// A general comparison in 1.0 compatibility mode (XPath 2.0 section 3.5.2).
@@ -162,7 +166,7 @@ impl<'a> Eval<'a> {
                 (vec![Atomic::Boolean(truth(a, &left)?)], vec![Atomic::Boolean(truth(b, &right)?)])
             }
         };
-        any_pair(op, &a, Prepared::new(b, true), span)
+        any_pair(op, &a, Prepared::new(b, Rules::Compatible), span)
     }
 }
 

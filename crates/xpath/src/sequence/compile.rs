@@ -99,27 +99,28 @@ impl Compiler<'_> {
                 }
             }
             ExprKind::Binary(by, a, b) => {
-                let reads = self.local_reads;
+                let changes = self.changes;
                 let a = self.op(a)?;
-                let (a_free, reads) = (self.local_reads == reads, self.local_reads);
+                let (a_steady, changes) = (self.changes == changes, self.changes);
                 let b = self.op(b)?;
-                let b_free = self.local_reads == reads;
+                let b_steady = self.changes == changes;
                 let by = match by {
                     BinaryOp::Add => Arithmetic::Add,
                     BinaryOp::Subtract => Arithmetic::Subtract,
                     BinaryOp::Multiply => Arithmetic::Multiply,
                     BinaryOp::Divide => Arithmetic::Divide,
                     BinaryOp::Modulo => Arithmetic::Modulo,
-                    comparison if self.options.compatible => {
-                        return Ok(op(Seq::General(*comparison, a, b), Type::Boolean, span));
-                    }
-                    comparison if compares_strings(*comparison, &a, &b) => {
-                        return Ok(Op::Compare(*comparison, Box::new((a, b))));
-                    }
                     comparison => {
-                        let a = if a_free { self.once_compared(a, span) } else { a };
-                        let b = if b_free { self.once_compared(b, span) } else { b };
-                        return Ok(op(Seq::General(*comparison, a, b), Type::Boolean, span));
+                        let compatible = self.options.compatible;
+                        let strings = !compatible && compares_strings(*comparison, &a, &b);
+                        let text = matches!(a, Op::Text(_)) || matches!(b, Op::Text(_));
+                        // (Of two sides that are compared whole: one by one a text is compared with nodes.)
+                        let a = if a_steady && !(strings && text) { self.once_compared(a) } else { a };
+                        let b = if b_steady && !(strings && text) { self.once_compared(b) } else { b };
+                        return Ok(match strings {
+                            true => Op::Compare(*comparison, Box::new((a, b))),
+                            false => op(Seq::General(*comparison, a, b), Type::Boolean, span),
+                        });
                     }
                 };
                 self.calculation(by, a, b, span)?
@@ -309,7 +310,7 @@ impl Compiler<'_> {
         let uri = if name.prefix.is_empty() { None } else { self.lookup(&name.prefix) };
         let uri = uri.filter(|uri| !uri.is_empty()).map(str::to_owned);
         let slot = self.locals.iter().rposition(|(u, local)| *local == name.local && *u == uri)?;
-        self.local_reads += 1;
+        self.changes += 1;
         Some(op(Seq::Local(slot as u32), Type::Any, span))
     }
 

@@ -13,16 +13,17 @@ mod joined;
 pub(crate) mod operators;
 pub(crate) mod plan;
 pub(crate) mod positions;
-mod prepared;
 pub(crate) mod single;
 pub(crate) mod types;
 
 use crate::ast::Operator;
 use crate::atomic::{Atomic, AtomicType, Moment};
 use crate::error::Span;
-use crate::eval::{Eval, Fault, Frame, Tree, made, spend};
+use crate::eval::{Eval, Fault, Frame, made, spend};
+use crate::invariant::Kept;
 use crate::items::Array;
 use crate::plan::{Op, Predicate};
+use crate::prepared::Comparands;
 use crate::value::{DocId, Item, Node, NodeSet, Type, Value};
 use functions::Call;
 use operators::failed;
@@ -39,9 +40,6 @@ pub const MAX_ITEMS: usize = 1 << 22;
 /// Most iterations of all `for`, `some` and `every` of one evaluation.
 pub const MAX_TURNS: u64 = 1 << 28;
 
-/// What is made once for each tree, by the number of its operation.
-type Kept<T> = RefCell<Vec<Option<(Tree, T)>>>;
-
 /// The state of an evaluation that only 2.0 needs.
 #[derive(Default)]
 pub(crate) struct State {
@@ -49,10 +47,10 @@ pub(crate) struct State {
     locals: RefCell<Vec<Value>>,
     /// Context items that are not nodes, innermost last.
     atoms: RefCell<Vec<Atomic>>,
-    /// Values of operations that are evaluated once, and the tree that they are of.
-    once: Kept<Value>,
-    /// The same values, prepared to be compared with.
-    prepared: Kept<Rc<prepared::Prepared>>,
+    /// What is evaluated once.
+    pub(crate) kept: RefCell<Vec<Option<Kept>>>,
+    /// Where the host keeps none.
+    pub(crate) comparands: Comparands,
     turns: Cell<u64>,
     now: Rc<OnceCell<Moment>>,
     /// The nodes whose position `path()` counted last.
@@ -317,6 +315,14 @@ impl<'a> Eval<'a> {
         self.version2.get()?.locals.borrow().get(slot as usize).cloned()
     }
 
+    /// The same, where that is what an operation stands for.
+    pub(crate) fn local_of_expression(&self, kind: &Seq) -> Option<Value> {
+        match kind {
+            Seq::Local(slot) => self.bound(*slot),
+            _ => None,
+        }
+    }
+
     /// Sets a variable of the expression.
     pub(crate) fn bind(&self, slot: u32, value: Value) {
         let mut locals = self.state().locals.borrow_mut();
@@ -434,30 +440,12 @@ impl<'a> Eval<'a> {
         }
     }
 
-    /// The value of an operation that has the same one throughout the evaluation, for each tree.
-    fn once(&self, number: u32, op: &'a Op, at: Frame) -> Result<Value, Fault> {
-        let Some(tree) = self.tree(at)? else { return self.value(op, at) };
-        let number = number as usize;
-        if let Some(Some((of, value))) = self.state().once.borrow().get(number)
-            && *of == tree
-        {
-            return Ok(value.clone());
-        }
-        let value = self.value(op, at)?;
-        let mut kept = self.state().once.borrow_mut();
-        if kept.len() <= number {
-            kept.resize(number + 1, None);
-        }
-        kept[number] = Some((tree, value.clone()));
-        Ok(value)
-    }
-
     fn general_sequence(&self, s: &'a SeqOp, at: Frame) -> Result<Value, Fault> {
         let span = s.span;
         Ok(match &s.kind {
             Seq::Literal(value) => value.clone(),
             Seq::Comma(ops) => self.joined(ops, at, span)?,
-            Seq::Once(number, op) => self.once(*number, op, at)?,
+            Seq::Once(once, op) => self.value_once(*once, op, at)?,
             Seq::For { .. } => {
                 let mut out = Vec::new();
                 self.collect(s, at, &mut out)?;

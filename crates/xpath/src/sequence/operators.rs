@@ -6,6 +6,7 @@ use crate::atomic::large;
 use crate::atomic::{Atomic, AtomicType, Decimal, Duration, DurationKind, Kind, MomentKind};
 use crate::error::{Span, XPathError};
 use crate::eval::Fault;
+use crate::number::holds;
 use num_bigint::BigInt;
 use std::cmp::Ordering;
 
@@ -190,18 +191,6 @@ pub(crate) fn order(a: &Atomic, b: &Atomic) -> Option<Ordering> {
     }
 }
 
-/// Whether values of this order compare so.
-pub(crate) fn holds(op: BinaryOp, order: Ordering) -> bool {
-    match op {
-        BinaryOp::Equal => order == Ordering::Equal,
-        BinaryOp::NotEqual => order != Ordering::Equal,
-        BinaryOp::Less => order == Ordering::Less,
-        BinaryOp::LessOrEqual => order != Ordering::Greater,
-        BinaryOp::Greater => order == Ordering::Greater,
-        _ => order != Ordering::Less,
-    }
-}
-
 /// A value comparison.
 pub(crate) fn value_comparison(op: BinaryOp, a: &Atomic, b: &Atomic, span: Span) -> Result<bool, Fault> {
     let incomparable = || {
@@ -230,7 +219,11 @@ pub(crate) fn general_comparison(op: BinaryOp, a: &Atomic, b: &Atomic, span: Spa
         untyped.cast(AtomicType::of(to)).map_err(|e| failed(e.code, e.message, span))
     };
     match (a, b) {
-        (Atomic::Untyped(_), Atomic::Untyped(_)) => value_comparison(op, a, b, span),
+        (Atomic::Untyped(_) | Atomic::String(_), Atomic::Untyped(_) | Atomic::String(_))
+            if let (Some(a), Some(b)) = (a.as_text(), b.as_text()) =>
+        {
+            Ok(holds(op, a.cmp(b)))
+        }
         (Atomic::Untyped(_), _) => value_comparison(op, &like(a, b)?, b, span),
         (_, Atomic::Untyped(_)) => value_comparison(op, a, &like(b, a)?, span),
         _ => value_comparison(op, a, b, span),

@@ -5,6 +5,7 @@ use super::types::SeqType;
 use crate::ast::{BinaryOp, Operator};
 use crate::atomic::AtomicType;
 use crate::error::Span;
+use crate::invariant::Once;
 use crate::items::Code;
 use crate::plan::{Op, Predicate};
 use crate::regex::Regex;
@@ -26,8 +27,8 @@ pub(crate) struct SeqOp {
 pub(crate) enum Seq {
     Literal(Value),
     Comma(Box<[Op]>),
-    /// An operation with the same value throughout an evaluation, for each tree: its number. It is evaluated once ([`Eval::once`](crate::eval::Eval::once)).
-    Once(u32, Op),
+    /// An operation with the same value throughout an evaluation ([`crate::invariant`]).
+    Once(Once, Op),
     Range(Op, Op),
     /// A variable of `for`, `some` or `every`: its slot.
     Local(u32),

@@ -7,14 +7,14 @@
 //! evaluation gives the value or finds the error, also that of nested operations ([`Eval::in_general`]): these are not tried again
 //! at each level.
 
-use super::operators::{doubles, holds, integers};
+use super::operators::{doubles, integers};
 use super::plan::{Arithmetic, Seq, SeqOp};
 use crate::ast::BinaryOp;
 use crate::atomic::{Atomic, Decimal, parse_double};
 use crate::error::Span;
 use crate::eval::{Eval, Fault, Frame, grown, push_part, spend};
 use crate::functions as text;
-use crate::number;
+use crate::number::{self, holds};
 use crate::plan::{Core, Op, Path};
 use crate::value::{Node, Value};
 use std::borrow::Cow;
@@ -208,7 +208,13 @@ impl<'a> Eval<'a> {
         match found {
             None => Ok(Some(Single::Empty)),
             Some(_) if several => Ok(None),
-            Some(n) => self.single_node(node.at(n)),
+            Some(n) => {
+                let text = self.text_of(doc, node.doc, n)?;
+                Ok(Some(match doc.kind(n) {
+                    NodeKind::Comment | NodeKind::ProcessingInstruction => Single::Text(text),
+                    _ => Single::Untyped(text),
+                }))
+            }
         }
     }
 

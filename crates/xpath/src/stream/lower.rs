@@ -96,7 +96,8 @@ impl Lower<'_> {
             Op::Extension(index, args, ..) => {
                 !self.program.function_reads[*index as usize] && args.iter().all(|o| self.is_constant(o))
             }
-            Op::Current(_) | Op::Sequence(_) => false,
+            Op::Sequence(_) => op.once().is_some_and(|(_, op)| self.is_constant(op)),
+            Op::Current(_) => false,
         }
     }
 
@@ -204,6 +205,8 @@ impl Lower<'_> {
     }
 
     fn compare(&mut self, op: BinaryOp, a: &Op, b: &Op, scope: &mut Scope) -> Lowered<StreamOp> {
+        let plain = |op| Op::once(op).map_or(op, |(_, op)| op);
+        let (a, b) = (plain(a), plain(b));
         let from_document = |l: &Self, o: &Op| is_nodes(o) && !l.is_constant(o);
         match (from_document(self, a), from_document(self, b)) {
             (true, true) => Err(not(op_span(a).to(op_span(b)), "two node-sets of the document are compared")),
@@ -449,7 +452,10 @@ fn op_span(op: &Op) -> Span {
         },
         Op::Compare(_, both) | Op::Arithmetic(_, both) => op_span(&both.0).to(op_span(&both.1)),
         Op::Negate(a) => op_span(a),
-        Op::Sequence(s) => s.span,
+        Op::Sequence(s) => match &s.kind {
+            Seq::Once(_, op) => op_span(op),
+            _ => s.span,
+        },
         Op::Number(_) | Op::Text(_) => Span::default(),
     }
 }

@@ -68,6 +68,24 @@ pub(crate) fn system_property(namespace: &str, local: &str, version2: bool, lang
     }
 }
 
+/// The names in the namespace of XSLT for which [`system_property`] has a value in a processor of XSLT 3.0.
+pub(crate) const SYSTEM_PROPERTIES: [&str; 14] = [
+    "version",
+    "vendor",
+    "vendor-url",
+    "product-name",
+    "product-version",
+    "is-schema-aware",
+    "supports-serialization",
+    "supports-backwards-compatibility",
+    "supports-namespace-axis",
+    "supports-streaming",
+    "supports-dynamic-evaluation",
+    "supports-higher-order-functions",
+    "xpath-version",
+    "xsd-version",
+];
+
 /// The functions of `use-when`.
 pub(super) struct Static<'s> {
     pub variables: &'s [StaticVariable],

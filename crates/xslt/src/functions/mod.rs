@@ -4,7 +4,7 @@ pub(crate) mod dates;
 pub(crate) mod regexp;
 pub(crate) mod strings;
 
-use xpath::Type;
+use xpath::{Results, Type};
 
 /// Namespace of EXSLT common.
 pub(crate) const EXSLT_COMMON: &str = "http://exslt.org/common";
@@ -39,6 +39,7 @@ pub(crate) enum Function {
     FormatNumber,
     GenerateId,
     SystemProperty,
+    AvailableSystemProperties,
     ElementAvailable,
     FunctionAvailable,
     UnparsedEntityUri,
@@ -205,6 +206,7 @@ static LATER: &[Builtin] = table! {
     "", "current-output-uri", 0..0, Any, F::CurrentOutputUri;
     "", "current-merge-group", 0..1, Any, F::CurrentMergeGroup;
     "", "current-merge-key", 0..0, Any, F::CurrentMergeKey;
+    "", "available-system-properties", 0..0, Any, F::AvailableSystemProperties;
     "", "copy-of", 0..1, Any, F::CopyOf;
     "", "snapshot", 0..1, Any, F::Snapshot;
     "", "accumulator-before", 1..1, Any, F::Accumulator;
@@ -222,6 +224,30 @@ static LATER: &[Builtin] = table! {
     "", "key", 2..3, NodeSet, F::Key;
     "", "function-available", 1..2, Boolean, F::FunctionAvailable;
 };
+
+impl Function {
+    /// How long its results stay the same within an evaluation.
+    pub(crate) fn results(self) -> Results {
+        match self {
+            // (Of some the result is new nodes, which are different ones each time.)
+            F::RandomNumber
+            | F::Date
+            | F::Evaluate
+            | F::Map
+            | F::NodeSet
+            | F::Parse
+            | F::Tokenize
+            | F::Split => Results::Change,
+            F::RegexpMatch | F::CopyOf | F::Snapshot => Results::Change,
+            F::Current
+            | F::CurrentGroup
+            | F::CurrentGroupingKey
+            | F::CurrentMergeGroup
+            | F::CurrentMergeKey => Results::Stay,
+            _ => Results::FollowContext,
+        }
+    }
+}
 
 /// The function of that name; `version2`: in a processor of XSLT 2.0.
 pub(crate) fn find(namespace: &str, local: &str, version2: bool) -> Option<(u32, &'static Builtin)> {

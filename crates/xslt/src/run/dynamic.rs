@@ -4,7 +4,7 @@ use super::{Engine, Focus, Frame, Res};
 use crate::model::{Argument, Place};
 use crate::names::Name;
 use std::sync::Arc;
-use xpath::{Item, Value};
+use xpath::Value;
 
 /// The dynamic context of inner instructions: the current group, the groups of a regular expression, the
 /// tunnel parameters.
@@ -16,16 +16,19 @@ pub(super) struct Dynamic {
     pub captures: Arc<[Box<str>]>,
     pub tunnel: Arc<[(Name, Value)]>,
     pub merge_key: Value,
-    /// The current group of `xsl:merge`: items, with the names of their sources.
-    pub merged: Option<Merged>,
+    /// The current group of `xsl:merge`.
+    pub merged: Option<MergeGroup>,
     /// The URI of the result of `xsl:result-document` that is being written; `None`: it has none, or a value is being made.
     pub output: Option<Arc<str>>,
-    /// The names of the sources of that `xsl:merge`.
-    pub sources: Arc<[Box<str>]>,
 }
 
 /// A group of `xsl:merge`.
-pub(super) type Merged = Arc<[(Option<Box<str>>, Item)]>;
+#[derive(Clone)]
+pub(super) struct MergeGroup {
+    pub whole: Value,
+    /// What is from each source with a name.
+    pub named: Arc<[(Box<str>, Value)]>,
+}
 
 /// [`Focus::dynamic`] without such a context.
 pub(super) const NO_DYNAMIC: u32 = u32::MAX;

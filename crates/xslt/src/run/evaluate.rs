@@ -267,21 +267,8 @@ impl Engine<'_> {
         let expression = Expression::from_ast(&tree, &context.source, &options).map_err(invalid)?;
         let scope: Scope =
             context.namespaces.iter().map(|(p, u)| (p.as_str().into(), u.as_str().into())).collect();
-        let xpath = Arc::new(XPath {
-            expression,
-            tree,
-            evaluates: false,
-            scope: Some(scope),
-            base: Some(context.base.as_str().into()),
-            names: None,
-            all: false,
-            local: None,
-            literal: None,
-            simple: None,
-            kind: None,
-            children: None,
-            many: false,
-        });
+        let base = Some(context.base.as_str().into());
+        let xpath = Arc::new(XPath::dynamic(expression, tree, false, scope, base));
         let mut kept = self.evaluated.0.lock().map_err(|_| lost())?;
         if kept.len() >= MOST {
             kept.clear();

@@ -26,6 +26,7 @@ impl Engine<'_> {
             match self.simple(xpath, focus.node, frame) {
                 Some(SimpleValue::Number(number)) => return Ok(Value::Number(number)),
                 Some(SimpleValue::Double(number)) => return Ok(Value::Atomic(Atomic::Double(number))),
+                Some(SimpleValue::Whole(number)) => return Ok(Value::from(number)),
                 Some(SimpleValue::Boolean(boolean)) => return Ok(Value::Boolean(boolean)),
                 Some(SimpleValue::Text(text)) => return Ok(Value::String(text.into())),
                 None => {}
@@ -46,6 +47,7 @@ impl Engine<'_> {
                 Some(SimpleValue::Number(number) | SimpleValue::Double(number)) => {
                     return Ok(number != 0.0 && !number.is_nan());
                 }
+                Some(SimpleValue::Whole(number)) => return Ok(number != 0),
                 Some(SimpleValue::Boolean(boolean)) => return Ok(boolean),
                 Some(SimpleValue::Text(text)) => return Ok(!text.is_empty()),
                 None => {}

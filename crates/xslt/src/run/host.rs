@@ -14,7 +14,7 @@ use crate::model::Place;
 use std::sync::Mutex;
 use xml::{Builder, Document};
 use xpath::atomic::Moment;
-use xpath::{Context, DocId, ExtensionName, Host, Node, NodeSet, Positions, Value};
+use xpath::{Comparands, Context, DocId, ExtensionName, Host, Node, NodeSet, Positions, Value};
 
 /// The host of one evaluation.
 pub(super) struct ExprHost<'h, 'e> {
@@ -57,6 +57,10 @@ impl Host for ExprHost<'_, '_> {
     fn positions(&self) -> Option<&Positions> {
         // While a document is being read, its nodes change.
         self.engine.opening.is_none().then_some(&self.engine.positions)
+    }
+
+    fn comparands(&self) -> Option<&Comparands> {
+        self.engine.opening.is_none().then_some(&self.engine.comparands)
     }
 
     fn variable_by_name(&self, name: &ExtensionName) -> Result<Option<Value>, String> {

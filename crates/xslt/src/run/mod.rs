@@ -95,6 +95,7 @@ pub(crate) struct Engine<'e> {
     counted: Mutex<number::CountedNumbers>,
     /// The last nodes that `path()` counted.
     positions: xpath::Positions,
+    comparands: xpath::Comparands,
     /// While streaming: the open element.
     opening: Option<stream::Opening<'e>>,
     /// Context items that are not nodes, innermost last.
@@ -214,6 +215,7 @@ impl<'e> Engine<'e> {
             above: Mutex::default(),
             counted: Mutex::default(),
             positions: xpath::Positions::default(),
+            comparands: xpath::Comparands::default(),
             opening: None,
             atoms: Mutex::default(),
             selected: Mutex::default(),

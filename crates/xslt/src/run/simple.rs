@@ -18,6 +18,8 @@ pub(super) enum SimpleValue<'t> {
     Number(f64),
     /// Of XPath 2.0.
     Double(f64),
+    /// An integer of XPath 2.0.
+    Whole(i64),
     Boolean(bool),
     Text(Cow<'t, str>),
 }
@@ -43,6 +45,10 @@ impl Engine<'_> {
         Some(match simple {
             Simple::Number(number) => SimpleValue::Number(self.arithmetic(number, node, frame)?.0),
             Simple::Double(number) => SimpleValue::Double(self.double(number, node)?),
+            Simple::Whole(number) => SimpleValue::Whole(whole(number, frame)?),
+            Simple::TestWhole(op, a, b) => {
+                SimpleValue::Boolean(xpath::number::holds(*op, whole(a, frame)?.cmp(&whole(b, frame)?)))
+            }
             Simple::ComparedStrictly(op, steps, number) => {
                 SimpleValue::Boolean(self.compared_strictly(*op, steps, *number, node)?)
             }
@@ -117,6 +123,7 @@ impl Engine<'_> {
         match self.simple(xpath, node, frame)? {
             SimpleValue::Number(number) => Some(xpath::number::format(number)),
             SimpleValue::Double(number) => Some(Cow::Owned(Atomic::Double(number).to_text().into_owned())),
+            SimpleValue::Whole(number) => Some(xpath::number::integer(number)),
             SimpleValue::Text(text) => Some(text),
             SimpleValue::Boolean(_) => None,
         }
@@ -251,6 +258,15 @@ impl Engine<'_> {
                 };
                 xpath::strings::substring(text, from, length)
             }
+            Text::PartAt(text, from, length) => {
+                let text = self.text_at(text, node, frame)?;
+                let from = whole(from, frame)? as f64;
+                let length = match length {
+                    Some(length) => Some(whole(length, frame)? as f64),
+                    None => None,
+                };
+                xpath::strings::substring(text, from, length)
+            }
             Text::Before(both) => self.part(both, node, frame, |text, from, _| &text[..from])?,
             Text::After(both) => self.part(both, node, frame, |text, _, to| &text[to..])?,
             Text::Joined(parts) => {
@@ -308,5 +324,28 @@ impl Engine<'_> {
             return None;
         }
         self.docs.text(node.doc)
+    }
+}
+
+/// An integer ([`Arithmetic::of_whole`]), where all steps to it are integers of 64 bits.
+fn whole(number: &Arithmetic, frame: &Frame) -> Option<i64> {
+    match number {
+        Arithmetic::Number(number) => Some(*number as i64),
+        Arithmetic::Local(slot) => match frame.locals.get(*slot as usize)? {
+            Value::Atomic(Atomic::Integer(number)) => Some(*number),
+            _ => None,
+        },
+        Arithmetic::Path(_) => None,
+        Arithmetic::Negate(a) => whole(a, frame)?.checked_neg(),
+        Arithmetic::Binary(op, both) => {
+            let (a, b) = (whole(&both.0, frame)?, whole(&both.1, frame)?);
+            match op {
+                BinaryOp::Add => a.checked_add(b),
+                BinaryOp::Subtract => a.checked_sub(b),
+                BinaryOp::Multiply => a.checked_mul(b),
+                BinaryOp::Modulo => a.checked_rem(b),
+                _ => None,
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The instructions of XSLT 3.0.
 
 use super::construction::lookup;
+use super::dynamic::MergeGroup;
 use super::out::Out;
 use super::sort::TypedKey;
 use super::{Engine, Focus, Frame, NO_RULE, Res};
@@ -512,7 +513,6 @@ impl<'e> Engine<'e> {
                 _ => groups.push(vec![merged]),
             }
         }
-        let names: Arc<[Box<str>]> = sources.iter().filter_map(|source| source.name.clone()).collect();
         let mut inner = Focus { position: 0, size: groups.len() as u32, rule: NO_RULE, ..focus };
         for group in groups {
             self.tick(out)?;
@@ -521,16 +521,24 @@ impl<'e> Engine<'e> {
             let key = Value::from_items(
                 group[0].values.iter().flat_map(|value| value.items().collect::<Vec<_>>()).collect(),
             );
-            let members: Vec<(Option<Box<str>>, Item)> = group
-                .iter()
-                .filter_map(|merged| Some((sources[merged.source].name.clone(), self.item(merged.node)?)))
-                .collect();
+            let mut named: Vec<(Box<str>, Vec<Item>)> =
+                sources.iter().filter_map(|source| Some((source.name.clone()?, Vec::new()))).collect();
+            let mut whole = Vec::with_capacity(group.len());
+            for merged in &group {
+                let Some(item) = self.item(merged.node) else { continue };
+                let source = sources[merged.source].name.as_deref();
+                if let Some((_, items)) = named.iter_mut().find(|(name, _)| Some(&**name) == source) {
+                    items.push(item.clone());
+                }
+                whole.push(item);
+            }
+            let named = named.into_iter().map(|(name, items)| (name, Value::from_items(items)));
+            let members = MergeGroup { whole: Value::from_items(whole), named: named.collect() };
             self.with_dynamic(
                 inner,
                 |dynamic| {
                     dynamic.merge_key = key;
-                    dynamic.sources = names.clone();
-                    dynamic.merged = Some(members.into());
+                    dynamic.merged = Some(members);
                 },
                 |focus| self.exec(action, focus, frame, out),
             )?;

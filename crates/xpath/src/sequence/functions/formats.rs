@@ -56,7 +56,7 @@ pub(super) const TABLE: &[Entry] = &[
         if c.args.len() == 1 {
             let text = c.text(0)?;
             let words = text.split([' ', '\t', '\r', '\n']).filter(|word| !word.is_empty());
-            return Ok(Value::from_items(words.map(|word| Item::Atomic(Atomic::string(word))).collect()));
+            return c.sequence(words.map(|word| Item::Atomic(Atomic::string(word))));
         }
         super::strings::tokenize(c)
     }),

@@ -42,7 +42,7 @@ pub(super) const TABLE: &[Entry] = &[
     }),
     row("codepoints-to-string", 1, 1, Type::String, Looks::Nowhere, codepoints_to_string),
     row("string-to-codepoints", 1, 1, Type::Any, Looks::Nowhere, |c| {
-        Ok(Value::from_items(c.text(0)?.chars().map(|c| Item::Atomic(Atomic::Integer(i64::from(u32::from(c))))).collect()))
+        c.sequence(c.text(0)?.chars().map(|c| Item::Atomic(Atomic::Integer(i64::from(u32::from(c))))))
     }),
     row("matches", 2, 3, Type::Boolean, Looks::Nowhere, |c| {
         let regex = dynamic(c, 1, 2)?;
@@ -186,6 +186,20 @@ fn codepoints_to_string(c: &Call<'_, '_>) -> Outcome {
 }
 
 impl Call<'_, '_> {
+    /// The sequence of these items, of which a short text may make very many.
+    pub(super) fn sequence(&self, items: impl Iterator<Item = Item>) -> Outcome {
+        let mut all = Vec::new();
+        for item in items {
+            if all.len() % 1024 == 0 {
+                crate::eval::spend(256)?;
+                crate::sequence::bounded(all.len(), self.span)?;
+            }
+            all.push(item);
+        }
+        crate::sequence::bounded(all.len(), self.span)?;
+        Ok(Value::from_items(all))
+    }
+
     fn regex_failed(&self, error: RegexError) -> crate::eval::Fault {
         self.fail(error.code, error.message)
     }
@@ -217,5 +231,5 @@ pub(in crate::sequence) fn replace_with(c: &Call<'_, '_>, regex: &Regex, with: u
 pub(in crate::sequence) fn tokenize_with(c: &Call<'_, '_>, regex: &Regex) -> Outcome {
     let s = c.text(0)?;
     let tokens = regex.tokenize(&s).map_err(|e| c.regex_failed(e))?;
-    Ok(Value::from_items(tokens.into_iter().map(|t| Item::Atomic(Atomic::string(t))).collect()))
+    c.sequence(tokens.into_iter().map(|t| Item::Atomic(Atomic::string(t))))
 }

@@ -55,21 +55,7 @@ impl ExprHost<'_, '_> {
         let Ok(expression) = xpath::Expression::from_ast(&tree, source, &options) else {
             return Ok(None);
         };
-        let xpath = XPath {
-            expression,
-            tree,
-            evaluates: true,
-            scope: Some(scope),
-            base: self.xpath.base.clone(),
-            names: None,
-            all: false,
-            local: None,
-            literal: None,
-            simple: None,
-            kind: None,
-            children: None,
-            many: false,
-        };
+        let xpath = XPath::dynamic(expression, tree, true, scope, self.xpath.base.clone());
         let (current, depth, next, dynamic) = (self.current, self.depth + 1, self.next, self.dynamic);
         let (node, position, size) = (cx.node, cx.position, cx.size);
         let run = || {

@@ -2,11 +2,13 @@
 
 use super::exslt::{constant, random};
 use super::{DocHost, ExprHost};
-use crate::compile::availability::{Language, system_property};
+use crate::compile::XSLT;
+use crate::compile::availability::{Language, SYSTEM_PROPERTIES, system_property};
 use crate::functions::{self, Builtin, Function, dates, strings};
 use crate::run::{Focus, node_set};
+use std::sync::Arc;
 use xml::Document;
-use xpath::atomic::{Atomic, AtomicType, Kind, MomentKind};
+use xpath::atomic::{Atomic, AtomicType, Kind, MomentKind, NameValue};
 use xpath::{Context, DocId, Host, Item, Node, NodeSet, Value};
 
 /// A call of a function: with its arguments, and where it is made.
@@ -41,6 +43,14 @@ impl Call<'_, '_, '_> {
             Function::FormatNumber => self.format_number(),
             Function::GenerateId => self.generate_id(),
             Function::SystemProperty => self.system_property(),
+            Function::AvailableSystemProperties => {
+                let name = |local: &str| {
+                    let name =
+                        NameValue { prefix: "xsl".into(), namespace: XSLT.into(), local: local.into() };
+                    Item::Atomic(Atomic::Name(Arc::new(name)))
+                };
+                Ok(Value::from_items(SYSTEM_PROPERTIES.into_iter().map(name).collect()))
+            }
             Function::ElementAvailable => self.element_available(),
             // (A function always has a namespace.)
             Function::FunctionAvailable if self.text(0)?.trim().starts_with("Q{}") => {
@@ -447,19 +457,17 @@ impl Call<'_, '_, '_> {
     fn current_merge_group(&self) -> Result<Value, String> {
         let engine = self.host.engine;
         let dynamic = engine.dynamic(self.host.dynamic);
-        let Some(members) = dynamic.as_ref().and_then(|d| d.merged.as_ref()) else {
+        let Some(group) = dynamic.as_ref().and_then(|d| d.merged.as_ref()) else {
             return Err("XTDE3480: there is no current merge group here".into());
         };
-        let wanted = if self.args.is_empty() { None } else { Some(self.text(0)?) };
-        let sources = dynamic.as_ref().map(|d| d.sources.clone()).unwrap_or_default();
-        if let Some(wanted) = &wanted
-            && !sources.iter().any(|name| **name == **wanted)
-        {
-            return Err(format!("XTDE3490: xsl:merge has no source named \"{wanted}\""));
+        if self.args.is_empty() {
+            return Ok(group.whole.clone());
         }
-        let of = |name: &Option<Box<str>>| wanted.is_none() || name.as_deref() == wanted.as_deref();
-        let items = members.iter().filter(|(name, _)| of(name)).map(|(_, item)| item.clone());
-        Ok(Value::from_items(items.collect()))
+        let wanted = self.text(0)?;
+        let found = group.named.iter().find(|(name, _)| **name == *wanted);
+        found
+            .map(|(_, items)| items.clone())
+            .ok_or_else(|| format!("XTDE3490: xsl:merge has no source named \"{wanted}\""))
     }
 
     /// `copy-of()`, `snapshot()`.
