@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -424,6 +425,31 @@ fn nothing_is_passed_over() {
         answer["testCases"][0]["log"][0].as_str().unwrap().starts_with("ERROR busbar::fault"),
         "{answer}"
     );
+}
+
+/// A sequence that sends and waits for no answer has sent when its test ends, to the address as it is written.
+#[test]
+fn one_way_messages_are_sent() {
+    let backend = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/one", backend.local_addr().unwrap());
+    let sending = format!(
+        "<sequence {NS} name='Sending'><property name='OUT_ONLY' value='true'/><send><endpoint><address uri='{address}'/></endpoint></send></sequence>"
+    );
+    let cases = case("sends", "<payload>text</payload>", &[]);
+    let root = files("one-way", &[("sending.xml", &sending)], &[("1", suite("sending.xml", "", &cases, ""))]);
+    let place = backend.local_addr().unwrap();
+    let heard = std::thread::spawn(move || {
+        let mut connection = backend.accept().unwrap().0;
+        let mut line = [0; 14];
+        connection.read_exact(&mut line).unwrap();
+        let _ = connection.write_all(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n");
+        line
+    });
+    let (output, text) = test(&[root.join("Shop").to_str().unwrap()]);
+    assert!(output.status.success() && text.ends_with("1 suite: 1 passed, 0 failed\n"), "{text}");
+    // The first connection, if nothing was sent.
+    let _ = std::net::TcpStream::connect(place).and_then(|mut own| own.write_all(b"nothing at all"));
+    assert_eq!(String::from_utf8_lossy(&heard.join().unwrap()), "POST /one HTTP");
 }
 
 /// What a run has made goes when somebody ends it.

@@ -274,6 +274,8 @@ impl Tested<'_> {
                 let method = if case.payload.is_empty() { Method::new(&method) } else { Method::Post };
                 let message = Message { method, target: "/".to_owned(), headers, body };
                 let prepare = |context: &mut Context| {
+                    // There is no request whose path an endpoint could take over.
+                    context.remove_axis2("REST_URL_POSTFIX");
                     for (name, value, scope) in &case.properties {
                         match scope.as_str() {
                             "transport" => {}

@@ -425,7 +425,11 @@ fn find(suite: &Path, path: &str) -> Option<PathBuf> {
         let inside =
             folder.file_name().and_then(|name| relative.strip_prefix(name.to_str()?)?.strip_prefix('/'));
         let places = [Some(relative), inside];
-        places.into_iter().flatten().map(|relative| folder.join(relative)).find(|file| file.is_file())
+        places
+            .into_iter()
+            .flatten()
+            .map(|relative| folder.join(relative))
+            .find(|file| file.is_file() && *file != suite)
     })
 }
 
