@@ -8,7 +8,7 @@ use crate::time;
 use crate::{Output, escape};
 use std::fmt::{self, Write as _};
 use std::io::{self, IsTerminal};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -73,12 +73,64 @@ const LIMITS: Limits = Limits {
 /// # Errors
 /// The level is none, a category unknown, or the file cannot be opened: a sentence.
 pub fn init(level: &str, format: Format, to: &Output) -> Result<Logging, String> {
-    let (from, level) = ["BUSBAR_LOG", "RUST_LOG"]
-        .into_iter()
-        .find_map(|name| Some((name, std::env::var(name).ok().filter(|value| !value.is_empty())?)))
-        .unwrap_or(("log.level", level.to_owned()));
+    let (from, level) = from_environment().unwrap_or(("log.level", level.to_owned()));
     let levels: Levels = level.parse().map_err(|error| format!("{from} `{level}`: {error}"))?;
     start(levels, format, to)
+}
+
+/// The levels that the environment asks for, with the variable.
+pub fn from_environment() -> Option<(&'static str, String)> {
+    let set = |name: &'static str| Some((name, std::env::var(name).ok().filter(|value| !value.is_empty())?));
+    ["BUSBAR_LOG", "RUST_LOG"].into_iter().find_map(set)
+}
+
+/// The log of this process where it is kept in memory, for those who show it themselves.
+#[derive(Clone, Default)]
+pub struct Kept(Arc<Mutex<Vec<u8>>>);
+
+/// How many bytes are kept until somebody takes them; what comes behind is left out.
+const KEPT: usize = 64 << 10;
+
+impl Kept {
+    /// Starts to keep warnings and errors. Where logging was started already, nothing is kept.
+    pub fn start() -> Kept {
+        let kept = Kept::default();
+        let levels: Levels = "warn".parse().unwrap_or_default();
+        let lines = Lines { format: Format::Text, colour: false, clock: SystemTime::now };
+        let _ = subscriber(lines, kept.clone(), levels.targets()).try_init();
+        kept
+    }
+
+    /// The lines since the last time, without their times.
+    pub fn take(&self) -> Vec<String> {
+        let bytes = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let text = String::from_utf8_lossy(&bytes);
+        text.lines()
+            .map(|line| line.split_once(' ').map_or(line, |(_, rest)| rest.trim()).to_owned())
+            .collect()
+    }
+}
+
+impl io::Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < KEPT {
+            kept.extend_from_slice(bytes);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Kept {
+    type Writer = Kept;
+
+    fn make_writer(&'a self) -> Kept {
+        self.clone()
+    }
 }
 
 /// Starts the log of this process with these levels, see [`init`].
@@ -441,34 +493,11 @@ impl<M: FnMut(&str)> Visit for Facts<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Mutex;
     use std::time::{Duration, UNIX_EPOCH};
-
-    #[derive(Clone, Default)]
-    struct Memory(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Memory {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().expect("nobody panicked").extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    impl<'a> MakeWriter<'a> for Memory {
-        type Writer = Memory;
-
-        fn make_writer(&'a self) -> Memory {
-            self.clone()
-        }
-    }
 
     /// What is logged while `run` runs.
     fn logged(format: Format, colour: bool, run: impl FnOnce()) -> String {
-        let memory = Memory::default();
+        let memory = Kept::default();
         let clock = || UNIX_EPOCH + Duration::from_millis(1_795_309_323_456);
         let lines = Lines { format, colour, clock };
         let levels: Levels = "info".parse().expect("a level");

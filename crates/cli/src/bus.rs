@@ -2,8 +2,10 @@
 
 use crate::generations::Cause;
 use crate::listeners::{Listeners, server_limits, server_tls, warn_of_expiry};
+use crate::load::Loaded;
 use crate::reload::{Reloader, look, read, report};
 use crate::settings::{Dialect, Profile, Settings, set};
+use crate::snapshot::Snapshot;
 use crate::switches::Switches;
 use crate::watch::Watch;
 use admin::access::AccessLog;
@@ -108,19 +110,50 @@ pub struct Running {
     began: Instant,
 }
 
+/// A configuration that was read and does not serve yet.
+pub struct Prepared {
+    began: Instant,
+    services: Arc<Services>,
+    seen: Snapshot,
+    pub loaded: Loaded,
+}
+
+impl Prepared {
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    /// Those of `read`; a certificate or a key cannot be read.
+    pub fn of(
+        start: &Start,
+        read: impl FnOnce(&Services) -> Result<Loaded, String>,
+    ) -> Result<Prepared, String> {
+        let began = Instant::now();
+        let services = Arc::new(services(&start.settings)?);
+        // Before it is read: what changes meanwhile is read again.
+        let seen = look(start);
+        let loaded = read(&services)?;
+        Ok(Prepared { began, services, seen, loaded })
+    }
+}
+
 impl Running {
     /// Starts a bus.
     ///
     /// # Errors
     /// The configuration cannot serve, an address cannot be bound, a certificate cannot be read.
     pub fn start(start: &Start) -> Result<Running, String> {
-        let began = Instant::now();
+        Running::serve(start, Prepared::of(start, |services| read(start, services, None))?)
+    }
+
+    /// Starts a bus with a configuration that was read.
+    ///
+    /// # Errors
+    /// An address cannot be bound, a certificate cannot be read.
+    pub fn serve(start: &Start, prepared: Prepared) -> Result<Running, String> {
         let settings = &start.settings;
-        let services = Arc::new(services(settings)?);
+        let Prepared { began, services, seen, mut loaded } = prepared;
         let credentials = settings.admin.credentials()?;
-        let seen = look(start);
         let switches = Switches::read(settings.deploy.state.as_deref(), &services.states);
-        let mut loaded = read(start, &services, None)?;
         loaded.plan.generation = 1;
         let seen = seen.with_registry(loaded.good.configuration().registry.directory());
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);

@@ -381,6 +381,11 @@ fn fingerprint(settings: &Settings, root: &Path) -> u64 {
     hasher.finish()
 }
 
+/// What gets local entries from other servers, where that is wanted.
+pub fn fetch(start: &Start, services: &Services) -> Option<config::Fetch> {
+    start.settings.deploy.fetch.unwrap_or(true).then(|| crate::remote::fetch(&services.tls))
+}
+
 /// Reads the configuration and prints what was found about it to stderr; `last`: what is in force.
 ///
 /// # Errors
@@ -391,8 +396,7 @@ pub fn read(
     last: Option<crate::load::InForce<'_>>,
 ) -> Result<Loaded, String> {
     let path = start.path.display();
-    let fetch = start.settings.deploy.fetch.unwrap_or(true).then(|| crate::remote::fetch(&services.tls));
-    let mut loaded = load(&start.path, services, fetch, last);
+    let mut loaded = load(&start.path, services, fetch(start, services), last);
     if start.addresses.https.is_none() && start.settings.tls.certificate.is_none() {
         loaded.found.extend(crate::listeners::only_on_https(loaded.good.configuration(), true));
     }

@@ -4,7 +4,7 @@
 use crate::secrets::is_filled_in;
 use crate::server_settings::{
     BIND_ADDRESS, FILES, LARGEST_BY_DEFAULT, OFFSET, PORT, SECURED_PORT, SYSTEM, directories, flatten,
-    is_honoured, is_toml, read, translation, tunable,
+    is_honoured, is_toml, read, read_by, translation, tunable,
 };
 use message::Kind;
 use std::collections::BTreeMap;
@@ -299,21 +299,4 @@ fn is_parameter(document: &Document, node: xml::NodeId, name: &str) -> bool {
 
 fn named((name, kind): (&str, Kind)) -> (String, Kind) {
     (name.trim().to_owned(), kind)
-}
-
-/// How a builder reads, by its class.
-fn read_by(class: &str) -> Option<Kind> {
-    Some(match class.trim().rsplit('.').next()? {
-        "JsonStreamBuilder" | "JsonBuilder" | "JSONBuilder" | "JSONOMBuilder" | "JSONStreamBuilder" => {
-            Kind::Json
-        }
-        "ApplicationXMLBuilder" => Kind::Xml,
-        "SOAPBuilder" => Kind::Soap11,
-        "PlainTextBuilder" => Kind::Text,
-        "BinaryBuilder" | "BinaryRelayBuilder" => Kind::Binary,
-        "XFormURLEncodedBuilder" => Kind::Form,
-        "MultipartFormDataBuilder" => Kind::FormData,
-        "MIMEBuilder" => Kind::Related,
-        _ => return None,
-    })
 }

@@ -4,6 +4,7 @@
 use crate::secrets::is_filled_in;
 use crate::tunables::{self, Fate};
 use diagnostics::{Diagnostic, Severity, SourceMap, Span};
+use message::Kind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
@@ -80,6 +81,14 @@ const PRIORITIES: Fate = Fate::Honoured("is honoured, unless `http.priorities` i
 const LISTEN: Fate = Fate::Mapped("is not read here: set `listen.http` and `listen.https` in busbar.toml");
 const USERS: Fate = Fate::Honoured("is read: a user, unless `http.users` in busbar.toml names the same");
 const SENDER: Fate = Fate::NotNeeded("is not needed: each endpoint has its own timeouts and TLS profile");
+const PROFILE: Fate = Fate::Mapped("is not read here: set `[[profile]]` in busbar.toml, with PEM files");
+const LISTENER_TLS: Fate = Fate::Mapped("is not read here: set `[tls]` in busbar.toml, with PEM files");
+const SECURED_PROXY: Fate =
+    Fate::Mapped("is not read here: set `[[proxy]]` in busbar.toml, which counts for http and https alike");
+const PARAMETER: Fate = Fate::NoEffect(
+    "has no effect: of the parameters of the listener and the sender none is read; properties of the transport stand in `[passthru_properties]`",
+);
+const JAVA: Fate = Fate::NoEffect("has no effect: what is written in Java cannot run here");
 const BLOCKING: Fate = Fate::NotNeeded("is not needed: blocking calls use the same client");
 const SERVER: Fate = Fate::NotNeeded("is not needed: it describes a server of WSO2 itself");
 const THREADS: Fate = Fate::NotNeeded("is not needed: messages that wait hold no thread");
@@ -106,11 +115,18 @@ const KEYS: &[(&str, Fate)] = &[
     ("transport.http.listener.parameter.priorityConfigFile", PRIORITIES),
     ("transport.http.listener.priority_config_file", PRIORITIES),
     ("transport.http.listener.secured_", Fate::Mapped("is not read here: set `[tls]` in busbar.toml")),
+    ("transport.http.listener.keystore.", LISTENER_TLS),
+    ("transport.http.listener.preferred_ciphers", LISTENER_TLS),
+    ("transport.http.listener.ssl_profile.", LISTENER_TLS),
+    ("transport.http.listener.truststore.", LISTENER_TLS),
+    ("transport.http.listener.verify_client", LISTENER_TLS),
+    ("transport.http.listener.parameter", PARAMETER),
     (
         "transport.http.listener.certificate_revocation",
         Fate::Mapped("is not read here: set `tls.ocsp` (and `[ocsp]`) in busbar.toml"),
     ),
-    ("transport.http.listener", LISTEN),
+    ("transport.http.listener.enable", LISTEN),
+    ("transport.http.listener.hostname", LISTEN),
     (
         "transport.http.io_buffer_size",
         Fate::Mapped("is not read here: set `limits.io_buffer_size` in busbar.toml"),
@@ -127,7 +143,17 @@ const KEYS: &[(&str, Fate)] = &[
         "transport.http.force_passthrough_builder",
         Fate::NotNeeded("is not needed: a message is read when somebody asks"),
     ),
-    ("transport.http.sender.ssl_profile", Fate::Mapped("is not read here: set `[[profile]]` in busbar.toml")),
+    ("transport.http.sender.ssl_profile", PROFILE),
+    (
+        "transport.http.sender.hostname_verifier",
+        Fate::Mapped("is not read here: set `host_names` of a `[[profile]]` in busbar.toml"),
+    ),
+    ("transport.http.sender.keystore.", PROFILE),
+    ("transport.http.sender.secured_protocols", PROFILE),
+    ("transport.http.sender.truststore.", PROFILE),
+    ("transport.http.sender.secured_proxy", SECURED_PROXY),
+    ("transport.http.sender.secured_non_proxy", SECURED_PROXY),
+    ("transport.http.secured_proxy_profile.", SECURED_PROXY),
     ("transport.http.sender.proxy", Fate::Honoured("is honoured, unless `[[proxy]]` is set in busbar.toml")),
     (
         "transport.http.sender.non_proxy_hosts",
@@ -141,12 +167,10 @@ const KEYS: &[(&str, Fate)] = &[
     ("transport.http.sender.connection_timeout", SENDER),
     ("transport.http.sender.enable", SENDER),
     ("transport.http.sender.hostname", SENDER),
-    ("transport.http.sender.keystore.", SENDER),
-    ("transport.http.sender.parameter", SENDER),
+    ("transport.http.sender.parameter", PARAMETER),
     ("transport.http.sender.secured_", SENDER),
     ("transport.http.sender.so_timeout", SENDER),
     ("transport.http.sender.socket_timeout", SENDER),
-    ("transport.http.sender.truststore.", SENDER),
     ("transport.http.sender.warn_on_http_500", SENDER),
     ("transport.http.sender_enable", SENDER),
     ("transport.http.sender_secured_enable", SENDER),
@@ -163,9 +187,19 @@ const KEYS: &[(&str, Fate)] = &[
         ),
     ),
     ("transport.local.", Fate::NotNeeded("is not needed: `local://` addresses always work")),
+    (
+        "transport.ws.sender.outflow",
+        Fate::NoEffect("has no effect: messages of a backend's WebSocket pass as they are"),
+    ),
+    (
+        "transport.wss.sender.outflow",
+        Fate::NoEffect("has no effect: messages of a backend's WebSocket pass as they are"),
+    ),
+    ("transport.wss.sender.truststore", PROFILE),
     ("transport.ws", Fate::NotNeeded("is not needed: WebSockets come through the same ports")),
     ("transport.vfs.", Fate::NoEffect("has no effect: the parameters of each service and address count")),
     ("transport.blocking_http", BLOCKING),
+    ("custom_transport.", JAVA),
     ("transport.jms", OTHER_TRANSPORT),
     ("transport.jndi", OTHER_TRANSPORT),
     ("transport.rabbitmq", OTHER_TRANSPORT),
@@ -267,7 +301,7 @@ const KEYS: &[(&str, Fate)] = &[
     ("custom_message_formatters", Fate::NoEffect("has no effect, because formatters are written in Java")),
     ("synapse_handlers", Fate::NoEffect("has no effect, because handlers are written in Java")),
     (
-        "datasource",
+        "datasource.",
         Fate::Honoured("is read: a data source, which mediators name by its `id` or as `jdbc/ID`"),
     ),
     ("data_source", Fate::Mapped("is not read here: set `[[datasource]]` in busbar.toml")),
@@ -457,7 +491,9 @@ pub fn report(root: &Path, files: &[PathBuf], sources: &mut SourceMap) -> Vec<Di
         };
         let (shipped, decided): (Vec<_>, Vec<_>) = keys.into_iter().partition(is_shipped);
         let place = |written: &Written| Span::new(file, written.at.start, written.at.end);
-        found.extend(decided.iter().map(|written| finding(written, is_toml).at(place(written), "")));
+        let value = |written: &Written| text.get(written.value.clone()).unwrap_or_default();
+        let finding = |written: &Written| finding(written, value(written), is_toml).at(place(written), "");
+        found.extend(decided.iter().map(finding));
         if let Some(first) = shipped.first() {
             let names: Vec<_> = shipped.iter().map(|written| format!("`{}`", written.key)).collect();
             let message =
@@ -488,9 +524,11 @@ fn without_secrets(text: &str, keys: &[Written]) -> String {
     blanked
 }
 
-fn finding(written: &Written, is_toml: bool) -> Diagnostic {
+/// `value`: as it is written.
+fn finding(written: &Written, value: &str, is_toml: bool) -> Diagnostic {
     let key = written.key.as_str();
-    let fate = match if is_toml { fate(key) } else { property_fate(key) } {
+    let by_class = is_toml.then(|| of_class(key, value.trim_matches(['"', '\'']))).flatten();
+    let fate = match by_class.unwrap_or_else(|| if is_toml { fate(key) } else { property_fate(key) }) {
         Fate::Honoured(_)
             if written.is_filled_in
                 && (is_honoured(tunable(key))
@@ -515,6 +553,65 @@ fn finding(written: &Written, is_toml: bool) -> Diagnostic {
         }
         Fate::Unknown => found.did_you_mean(key, tunables::names().filter(|name| resembles(key, name))),
         _ => found,
+    }
+}
+
+/// The builders of Axis2 that `[message_builders]` names, with how messages of their types are read here.
+const BUILDERS: [(&str, Kind); 9] = [
+    ("application_xml", Kind::Xml),
+    ("form_urlencoded", Kind::Form),
+    ("multipart_form_data", Kind::FormData),
+    ("text_plain", Kind::Text),
+    ("application_json", Kind::Json),
+    ("json_badgerfish", Kind::Json),
+    ("text_javascript", Kind::Json),
+    ("octet_stream", Kind::Binary),
+    ("application_binary", Kind::Binary),
+];
+
+/// How a builder of Axis2 or WSO2 reads, by its class.
+pub(crate) fn read_by(class: &str) -> Option<Kind> {
+    if !is_of_server(class.trim()) {
+        return None;
+    }
+    Some(match class.trim().rsplit('.').next()? {
+        "JsonStreamBuilder" | "JsonBuilder" | "JSONBuilder" | "JSONOMBuilder" | "JSONStreamBuilder" => {
+            Kind::Json
+        }
+        "ApplicationXMLBuilder" => Kind::Xml,
+        "SOAPBuilder" => Kind::Soap11,
+        "PlainTextBuilder" => Kind::Text,
+        "BinaryBuilder" | "BinaryRelayBuilder" => Kind::Binary,
+        "XFormURLEncodedBuilder" => Kind::Form,
+        "MultipartFormDataBuilder" => Kind::FormData,
+        "MIMEBuilder" => Kind::Related,
+        _ => return None,
+    })
+}
+
+/// Whether a class is one that comes with a server.
+fn is_of_server(class: &str) -> bool {
+    ["org.apache.", "org.wso2."].iter().any(|package| class.starts_with(package))
+}
+
+/// What becomes of a class that reads or writes messages.
+fn of_class(key: &str, class: &str) -> Option<Fate> {
+    const OTHERWISE: Fate = Fate::NoEffect(
+        "has no effect: messages of this type are read by their media type here, not as this class reads them",
+    );
+    match key.rsplit_once('.')? {
+        ("custom_message_builders", "class") => read_by(class).is_none().then_some(JAVA),
+        ("message_builders", name) => {
+            match (BUILDERS.iter().find(|(known, _)| *known == name), read_by(class)) {
+                (Some((_, kind)), Some(read)) if *kind != read => Some(OTHERWISE),
+                (None, Some(_)) => Some(OTHERWISE),
+                // BadgerFish has a builder of its own, whose messages are read as JSON.
+                (_, None) if !is_of_server(class) => Some(JAVA),
+                _ => None,
+            }
+        }
+        ("message_formatters", _) => (!is_of_server(class)).then_some(JAVA),
+        _ => None,
     }
 }
 
@@ -614,7 +711,6 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 mod tests {
     use super::*;
     use crate::server::Server;
-    use message::Kind;
 
     #[test]
     fn users_of_the_file_user_store() {
@@ -668,6 +764,48 @@ mod tests {
             .map(|finding| diagnostics::render::human(finding, &sources, Default::default()))
             .collect();
         assert!(!text.contains("opensesame"), "{text}");
+    }
+
+    #[test]
+    fn nothing_is_called_honoured_that_is_not() {
+        let root = std::env::temp_dir().join(format!("busbar-server-claims-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("conf")).unwrap();
+        let toml = root.join("conf/deployment.toml");
+        let text = "[[custom_message_builders]]\nclass = 'com.acme.JsonBuilder'\ncontent_type = 'x/edi'\n\
+            [[custom_message_builders]]\nclass = 'org.apache.axis2.format.PlainTextBuilder'\ncontent_type = 'x/text'\n\
+            [message_builders]\napplication_xml = 'com.acme.Xml'\ntext_plain = \"org.apache.axis2.format.PlainTextBuilder\"\n\
+            octet_stream = 'org.apache.axis2.format.PlainTextBuilder'\njson_badgerfish = 'org.apache.axis2.json.JSONBadgerfishOMBuilder'\n\
+            [message_formatters]\ntext_xml = 'com.acme.Soap'\nsoap_xml = 'org.apache.axis2.transport.http.SOAPMessageFormatter'\n\
+            [transport.http]\nlistener.verify_client = 'require'\nsender.hostname_verifier = 'AllowAll'\nsender.truststore.file_name = 't'\n\
+            sender.secured_proxy_host = 'p'\nsender.parameters.'http.user.agent.preserve' = true\nlistener.own = 1\n\
+            [transport.ws]\nsender.outflow_dispatch_sequence = 's'\n[datasource_config]\nx = 1\n";
+        std::fs::write(&toml, text).unwrap();
+        let found = report(&root, &[toml], &mut SourceMap::new());
+        std::fs::remove_dir_all(&root).unwrap();
+        let shown: Vec<String> = found
+            .iter()
+            .map(|finding| format!("{} {}", finding.severity.as_str(), finding.message))
+            .collect();
+        for wanted in [
+            "warning `custom_message_builders.class` has no effect: what is written in Java",
+            "note `custom_message_builders.class` is honoured",
+            "warning `message_builders.application_xml` has no effect: what is written in Java",
+            "note `message_builders.text_plain` is not needed",
+            "warning `message_builders.octet_stream` has no effect: messages of this type are read by their media type",
+            "note `message_builders.json_badgerfish` is not needed",
+            "warning `message_formatters.text_xml` has no effect: what is written in Java",
+            "note `message_formatters.soap_xml` is not needed",
+            "warning `transport.http.listener.verify_client` is not read here: set `[tls]`",
+            "warning `transport.http.sender.hostname_verifier` is not read here: set `host_names`",
+            "warning `transport.http.sender.truststore.file_name` is not read here: set `[[profile]]`",
+            "warning `transport.http.sender.secured_proxy_host` is not read here: set `[[proxy]]`",
+            "warning `transport.http.sender.parameters.http.user.agent.preserve` has no effect",
+            "warning `transport.http.listener.own` is not known",
+            "warning `transport.ws.sender.outflow_dispatch_sequence` has no effect",
+            "warning `datasource_config.x` is not known",
+        ] {
+            assert!(shown.iter().any(|line| line.starts_with(wanted)), "{wanted}: {shown:#?}");
+        }
     }
 
     #[test]
@@ -871,14 +1009,18 @@ mod tests {
             ("transport.http.sockt_timeout", "is not known", Some("transport.http.socket_timeout")),
             ("transport.http.blocking_sender.so_timeout", "is not needed", None),
         ] {
-            let found =
-                finding(&Written { key: key.to_owned(), at: 0..0, value: 0..0, is_filled_in: false }, true);
+            let found = finding(
+                &Written { key: key.to_owned(), at: 0..0, value: 0..0, is_filled_in: false },
+                "",
+                true,
+            );
             assert!(found.message.contains(fate), "{key}: {}", found.message);
             let wanted: Vec<String> = help.iter().map(|name| format!("did you mean `{name}`?")).collect();
             assert_eq!(found.help, wanted, "{key}");
         }
         let found = finding(
             &Written { key: "synapse.nix".to_owned(), at: 0..0, value: 0..0, is_filled_in: false },
+            "",
             false,
         );
         assert!(found.help.is_empty(), "{:?}", found.help);

@@ -52,18 +52,49 @@ fn small() -> Vec<(&'static str, String)> {
 
 #[test]
 fn a_project_runs_as_it_lies() {
-    let root = project("runs", &small());
+    let mut files = small();
+    let definition = "openapi: 3.0.1\ninfo: {title: Written, version: '1'}\npaths: {}\n";
+    files.push(("src/main/wso2mi/resources/api-definitions/A.yaml", definition.to_owned()));
+    let root = project("runs", &files);
     let path = root.to_str().expect("UTF-8");
     let process = Process::run(&root, &[]);
     assert!(process.ready.contains("artifacts=4"), "{}", process.ready);
     let (status, head, body) = support::ask(process.http(), "GET", "/a", b"").expect("an answer");
     assert_eq!((status, &*body), (200, &b"hello"[..]), "{head}");
+    // As an archive of the project has it.
+    let (status, head, body) =
+        support::ask(process.http(), "GET", "/a?swagger.json", b"").expect("an answer");
+    assert!(status == 200 && String::from_utf8_lossy(&body).contains("Written"), "{head}");
     // A step that cannot be executed faults, and nothing else of its artifact does.
     let (status, head, _) =
         support::ask(process.http(), "POST", "/services/Java", b"<a/>").expect("an answer");
     assert_eq!(status, 500, "{head}");
     let explained = busbar(&["explain", path]);
     assert!(String::from_utf8_lossy(&explained.stdout).contains("/a"), "{explained:?}");
+}
+
+#[test]
+fn a_definition_of_integration_studio_is_that_of_its_api() {
+    let main = "Configs/src/main";
+    let api = format!(
+        "<api {NS} name='B' context='/b'><resource methods='GET'><inSequence><respond/></inSequence></resource></api>"
+    );
+    let definition = "openapi: 3.0.1\ninfo: {title: Written, version: '1'}\npaths: {}\n";
+    let files = [
+        (format!("{main}/synapse-config/api/B.xml"), api),
+        (format!("{main}/resources/metadata/B_swagger.yaml"), definition.to_owned()),
+        (format!("{main}/resources/metadata/B_metadata.yaml"), "key: B\n".to_owned()),
+        ("Configs/pom.xml".to_owned(), "<project/>".to_owned()),
+    ];
+    let files: Vec<(&str, String)> = files.iter().map(|(path, text)| (path.as_str(), text.clone())).collect();
+    let root = project("studio-definition", &files);
+    let process = Process::run(&root, &[]);
+    let (status, head, body) =
+        support::ask(process.http(), "GET", "/b?swagger.json", b"").expect("an answer");
+    assert!(status == 200 && String::from_utf8_lossy(&body).contains("Written"), "{head}");
+    let checked = busbar(&["check", root.to_str().expect("UTF-8")]);
+    let text = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(text.contains("B_metadata.yaml` is not read") && !text.contains("B_swagger"), "{text}");
 }
 
 #[test]

@@ -85,8 +85,8 @@ pub(crate) fn is_prefixed(key: &str) -> bool {
     ROOTS.iter().any(|(prefix, _)| prefix.ends_with(':') && key.starts_with(prefix))
 }
 
-/// The path of a key by WSO2's prefixes, and by the absolute paths that archives use.
-pub(crate) fn path(key: &str) -> String {
+/// The path of a key below the root of a registry, by WSO2's prefixes, and by the absolute paths that archives use.
+pub fn path(key: &str) -> String {
     ROOTS
         .iter()
         .find_map(|(prefix, directory)| {

@@ -1,9 +1,10 @@
 //! Runs a sequence with a message and without HTTP, for unit tests of configurations (`busbar test`).
 
 use crate::engine::exchange::client_of;
-use crate::engine::{begin_request, drive};
+use crate::engine::{Ending, begin_request, drive};
 use crate::http::dispatch::Bus;
 use crate::runtime::context::Context;
+use crate::runtime::progress::Waits;
 use crate::runtime::request::{Client, Inbound};
 use message::envelope::PAYLOAD;
 use message::{Format, Headers, Method, Payload};
@@ -37,24 +38,40 @@ pub fn context(bus: &Bus, message: Message) -> Context {
     Context::new(bus.plan(), bus.services(), Arc::new(inbound), headers, payload)
 }
 
-/// Runs the sequence of a name; the message as it leaves it. `None`: there is no such sequence.
+/// A message as a sequence leaves it.
+pub struct Left {
+    /// The message.
+    pub context: Context,
+    /// What went wrong and was handled nowhere.
+    pub fault: Option<String>,
+}
+
+/// Runs the sequence of a name. `None`: there is no such sequence.
 ///
-/// `prepare` is done before the first step. A fault without a handler is in the properties `ERROR_CODE` and `ERROR_MESSAGE`.
+/// `prepare` is done before the first step.
 pub async fn mediate(
     bus: &Bus,
     sequence: &str,
     message: Message,
     prepare: impl FnOnce(&mut Context),
-) -> Option<Context> {
+) -> Option<Left> {
     let mut context = context(bus, message);
     prepare(&mut context);
     let list = context.plan.sequences.get(sequence).copied()?;
     begin_request(&mut context, Some(list));
-    drive(&mut context, None).await;
+    if let Ending::Detach(flow) = drive(&mut context, None).await {
+        // No client waits for an early answer.
+        context.progress.client = Waits::Nobody;
+        drive(&mut context, Some(flow)).await;
+    }
+    let fault = context.progress.failure.filter(|failure| !failure.handled).map(|_| {
+        let message = context.properties.get("ERROR_MESSAGE").map(ToString::to_string);
+        message.unwrap_or_else(|| "it ended with a fault".to_owned())
+    });
     // An answer does not outlive the connection that it comes from. What is wrong with it shows where it is read.
     let limits = context.services.limits.clone();
     let _ = context.payload.buffer(&limits).await;
-    Some(context)
+    Some(Left { context, fault })
 }
 
 /// The body of a message: JSON or text as it is, else the first element of the body.

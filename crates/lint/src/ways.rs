@@ -67,6 +67,23 @@ pub fn is_neutral(name: &str) -> bool {
 const PREPARING: &[&str] =
     &["header", "payloadFactory", "enrich", "xslt", "fastXSLT", "datamapper", "jsontransform", "rewrite"];
 
+/// Whether a step in a copy of a message calls nothing.
+fn stays(name: &str) -> bool {
+    const STAYING: [&str; 10] = [
+        "property",
+        "filter",
+        "switch",
+        "callout",
+        "store",
+        "drop",
+        "respond",
+        "send",
+        "loopback",
+        "throwError",
+    ];
+    NEUTRAL.contains(&name) || STAYING.contains(&name)
+}
+
 /// Operations of connectors that read files, and have no visible effect either.
 const READING: &[&str] = &[
     "file.read",
@@ -171,6 +188,7 @@ impl<'l, 'a> Walk<'l, 'a> {
                 true => ways.dealt(),
                 false => ways,
             },
+            "iterate" | "clone" if !self.goes_on(step) => Ways::NONE,
             "filter" => self.filter(step, ways),
             "switch" => self.switch(step, ways),
             "validate" => match step.child("on-fail") {
@@ -182,6 +200,22 @@ impl<'l, 'a> Walk<'l, 'a> {
             name if NEUTRAL.contains(&name) || READING.contains(&name) || name.starts_with("CSV.") => ways,
             _ => ways.dealt(),
         }
+    }
+
+    /// Whether messages come behind a split: the one that is split, or copies, which go on there when a `call` of theirs was answered.
+    fn goes_on(&self, split: &'a Element) -> bool {
+        let is_kept = split.attr("continueParent").is_some_and(|value| value.trim() != "false");
+        let names = |element: &Element| element.attribute("sequence").is_some();
+        // What is in a sequence by key is not looked at.
+        let may_call = |step: &&Element| !stays(step.local()) || step.elements().any(names);
+        is_kept
+            || split.children_named("target").any(names)
+            || self
+                .look
+                .language
+                .lists(split)
+                .into_iter()
+                .any(|list| self.look.steps_in(list).iter().any(may_call))
     }
 
     fn filter(&mut self, step: &'a Element, ways: Ways) -> Ways {

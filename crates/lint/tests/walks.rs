@@ -80,6 +80,37 @@ fn sequences_that_run_others_twice_are_followed_once() {
     assert!(found(&(diamonds(30, "<send/>") + &proxy(sent))).contains(&"answer-is-lost"));
 }
 
+/// Copies go on behind a split where a `call` of theirs was answered.
+#[test]
+fn what_is_behind_a_split_is_reached_by_copies_that_called() {
+    let log = "<log/>";
+    let call = "<call><endpoint key='E'/></call>";
+    let endpoint = "<endpoint name='E'><address uri='http://localhost:9/e'/></endpoint>";
+    let split = |attributes: &str, steps: &str| {
+        let target = format!("<target><sequence>{steps}</sequence></target>");
+        proxy(&format!(
+            "<inSequence><iterate expression='//a' {attributes}>{target}</iterate><log/><respond/></inSequence>"
+        )) + endpoint
+    };
+    for (attributes, steps, is_reached) in [
+        ("", log, false),
+        (
+            "continueParent='false'",
+            "<filter xpath='//b'><then><log/></then></filter><send><endpoint key='E'/></send>",
+            false,
+        ),
+        ("continueParent='true'", log, true),
+        ("", call, true),
+        ("", "<filter xpath='//b'><then><call><endpoint key='E'/></call></then></filter>", true),
+        ("", "<filter xpath='//b'><then sequence='s'/></filter>", true),
+        ("", "<sequence key='s'/>", true),
+        ("", "<script language='js'>mc.getPayloadXML()</script>", true),
+    ] {
+        let rules = found(&split(attributes, steps));
+        assert_eq!(!rules.contains(&"unreachable-step"), is_reached, "{attributes} {steps}: {rules:?}");
+    }
+}
+
 /// Operations of connectors that make the message another one, and what they bring is lost.
 #[test]
 fn what_connectors_make_is_lost_like_what_mediators_make() {

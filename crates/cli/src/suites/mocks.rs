@@ -6,7 +6,12 @@ use flow::services::Mocks;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use transport::{Body, ConnectionInfo, Handler, Request, Response, Server, ServerLimits, Target, Workers};
+use transport::{
+    Body, ConnectionInfo, Handler, Request, RequestHead, Response, Server, ServerLimits, Target, Workers,
+};
+
+/// The target of what is said about requests.
+const TOLD: &str = "busbar::test";
 
 /// Mock services that listen.
 pub struct Listening {
@@ -17,8 +22,24 @@ pub struct Listening {
 impl Mocks for Listening {
     fn target(&self, endpoint: &str, path: &str) -> Option<Target> {
         let (target, paths) = self.targets.get(endpoint)?;
-        paths.iter().any(|resource| is_path(resource, path)).then(|| target.clone())
+        if paths.iter().any(|resource| is_path(resource, path)) {
+            return Some(target.clone());
+        }
+        let there = if paths.is_empty() { "no path at all".to_owned() } else { paths.join(", ") };
+        tracing::warn!(
+            target: TOLD,
+            "the mock service `{endpoint}` has no path {path}, so the request goes to the backend itself; it has {there}"
+        );
+        None
     }
+}
+
+/// Whether a header is what a resource asks for. Of a media type, parameters that are not asked for do not count.
+fn is_value(name: &str, got: &str, wanted: &str) -> bool {
+    let (got, wanted) = (got.trim(), wanted.trim());
+    let is_type = name.eq_ignore_ascii_case("Content-Type") && !wanted.contains(';');
+    let got = if is_type { got.split(';').next().unwrap_or_default().trim() } else { got };
+    got.eq_ignore_ascii_case(wanted)
 }
 
 /// Whether a request goes to the path of a resource.
@@ -51,6 +72,30 @@ impl Listening {
     }
 }
 
+impl MockResource {
+    /// What of a request the resource does not take.
+    fn refusals(&self, head: &RequestHead, body: &str) -> Vec<String> {
+        let mut refusals = Vec::new();
+        if !is_path(&self.path, &head.target) {
+            refusals.push(format!("the path is {}", self.path));
+        }
+        if !self.method.is_empty() && !self.method.eq_ignore_ascii_case(head.method.as_str()) {
+            refusals.push(format!("the method is {}", self.method));
+        }
+        for (name, value) in &self.headers {
+            let values: Vec<_> = head.headers.get_all(name).map(String::from_utf8_lossy).collect();
+            if !values.iter().any(|got| is_value(name, got, value)) {
+                let got = if values.is_empty() { "absent".to_owned() } else { values.join(", ") };
+                refusals.push(format!("the header {name} is {value}, not {got}"));
+            }
+        }
+        if self.payload.as_ref().is_some_and(|payload| !is_same(body, payload)) {
+            refusals.push("the payload is another one".to_owned());
+        }
+        refusals
+    }
+}
+
 struct Service(Mock);
 
 impl Handler for Service {
@@ -58,16 +103,20 @@ impl Handler for Service {
         let head = request.head;
         let Ok(body) = request.body.collect(u64::MAX).await else { return Response::new(400, Body::Empty) };
         let body = String::from_utf8_lossy(&body).into_owned();
-        let takes = |resource: &&MockResource| {
-            is_path(&resource.path, &head.target)
-                && resource.method.eq_ignore_ascii_case(head.method.as_str())
-                && resource.payload.as_ref().is_none_or(|payload| is_same(&body, payload))
-                && resource.headers.iter().all(|(name, value)| head.headers.get(name) == Some(value.as_str()))
-        };
-        let Some(resource) = self.0.resources.iter().find(takes) else {
-            let why = format!("no resource of the mock service `{}` is like this request", self.0.endpoint);
+        let resources = &self.0.resources;
+        let refusals: Vec<Vec<String>> =
+            resources.iter().map(|resource| resource.refusals(&head, &body)).collect();
+        let Some(at) = refusals.iter().position(Vec::is_empty) else {
+            let nearest = refusals.iter().min_by_key(|refusals| refusals.len());
+            let nearest = nearest.map_or("it has none".to_owned(), |refusals| refusals.join("; "));
+            let (name, method, path) = (&self.0.endpoint, head.method.as_str(), &head.target);
+            let why = format!(
+                "no resource of the mock service `{name}` is like this request, {method} {path}; of the nearest one: {nearest}"
+            );
+            tracing::warn!(target: TOLD, payload = body, "{why}");
             return Response::new(404, Body::Bytes(why.into())).with("Content-Type", "text/plain");
         };
+        let resource = &resources[at];
         let body = match resource.response.is_empty() {
             true => Body::Empty,
             false => Body::Bytes(resource.response.clone().into()),

@@ -5,19 +5,24 @@
 //! assertions look at the response.
 
 pub mod compare;
+mod coverage;
 mod mocks;
 pub mod read;
+pub mod report;
 
-use crate::bus::{Addresses, Running, Start, services};
+use crate::bus::{Addresses, Prepared, Running, Start};
 use crate::load::load;
+use crate::reload::fetch;
 use crate::secured::Keys;
 use crate::settings::Settings;
 use crate::temporary::Temporary;
+use admin::logging::Kept;
 use compare::{bare, is_same};
 use config::{ArtifactKind, Scope};
+use coverage::Coverage;
 use diagnostics::{Severity, Span};
 use flow::services::Mocks;
-use flow::unit::{Message, mediate};
+use flow::unit::{Left, Message, mediate};
 use flow::{Context, Expression};
 use message::{SoapVersion, Version};
 use mocks::Listening;
@@ -25,7 +30,8 @@ use read::{Assertion, Case, Suite};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use transport::{
     Body, Client, ClientLimits, ClientTls, ClientTlsOptions, Headers, HostNames, Method, OutRequest, Roots,
     SendOptions, Target, Workers,
@@ -38,10 +44,20 @@ const PROJECT: &str = "project";
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// What came of a suite.
+#[derive(Default)]
 pub struct Outcome {
     /// Why the artifacts cannot run; then no test ran.
     pub broken: Option<String>,
     pub cases: Vec<CaseOutcome>,
+    /// Which steps of the artifacts ran.
+    pub coverage: Vec<Coverage>,
+}
+
+impl Outcome {
+    /// Of a suite that cannot run.
+    pub fn broken(why: String) -> Outcome {
+        Outcome { broken: Some(why), ..Outcome::default() }
+    }
 }
 
 /// What came of a test.
@@ -50,6 +66,9 @@ pub struct CaseOutcome {
     /// Why there is nothing to look at.
     pub failed: Option<String>,
     pub failures: Vec<Failure>,
+    /// Warnings and errors of the log meanwhile.
+    pub log: Vec<String>,
+    pub took: Duration,
 }
 
 /// An assertion that does not hold.
@@ -71,13 +90,86 @@ impl CaseOutcome {
     }
 }
 
-/// Runs a suite.
-pub fn run(suite: &Suite, settings: &Settings) -> Outcome {
-    match Tested::start(suite, settings) {
-        Ok(tested) => {
-            Outcome { broken: None, cases: suite.cases.iter().map(|case| tested.case(case)).collect() }
+/// Runs suites, one after the other.
+pub struct Runner {
+    settings: Settings,
+    /// `None`: the log is written, since somebody wants to see it.
+    log: Option<Kept>,
+    runtime: tokio::runtime::Runtime,
+    /// Those that end this process. What has begun is cleared away before.
+    signals: [Signal; 2],
+    is_interrupted: bool,
+}
+
+impl Runner {
+    /// # Errors
+    /// There are no threads or signals: a sentence.
+    pub fn new(settings: Settings, log: Option<Kept>) -> Result<Runner, String> {
+        let failed = |why: std::io::Error| format!("cannot start: {why}");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let guard = runtime.enter();
+        let signals = [
+            signal(SignalKind::interrupt()).map_err(failed)?,
+            signal(SignalKind::terminate()).map_err(failed)?,
+        ];
+        drop(guard);
+        Ok(Runner { settings, log, runtime, signals, is_interrupted: false })
+    }
+
+    /// Whether somebody wants to end it. No further test runs then.
+    pub fn is_interrupted(&self) -> bool {
+        self.is_interrupted
+    }
+
+    /// Runs a suite.
+    pub fn run(&mut self, suite: &Suite) -> Outcome {
+        let tested = match Tested::start(suite, &self.settings) {
+            Ok(tested) => tested,
+            Err(why) => return Outcome::broken(why),
+        };
+        let mut cases = Vec::with_capacity(suite.cases.len());
+        for case in &suite.cases {
+            if self.is_interrupted {
+                break;
+            }
+            cases.push(self.case(&tested, case));
         }
-        Err(why) => Outcome { broken: Some(why), cases: Vec::new() },
+        Outcome { broken: None, cases, coverage: coverage::of(&tested.running.bus, &tested.written) }
+    }
+
+    fn case(&mut self, tested: &Tested<'_>, case: &Case) -> CaseOutcome {
+        let began = Instant::now();
+        // What was said before is about the suite.
+        if let Some(log) = &self.log {
+            log.take();
+        }
+        let [interrupt, terminate] = &mut self.signals;
+        let is_interrupted = &mut self.is_interrupted;
+        let ended = self.runtime.block_on(async {
+            tokio::select! {
+                done = tokio::time::timeout(LONGEST, tested.message(case)) => {
+                    done.unwrap_or_else(|_| Err(format!("it takes longer than {} s", LONGEST.as_secs())))
+                }
+                _ = interrupt.recv() => {
+                    *is_interrupted = true;
+                    Err("interrupted".to_owned())
+                }
+                _ = terminate.recv() => {
+                    *is_interrupted = true;
+                    Err("interrupted".to_owned())
+                }
+            }
+        });
+        let (failed, failures) = match ended {
+            Ok(mut seen) => (
+                seen.fault(case),
+                case.assertions.iter().filter_map(|assertion| seen.check(assertion)).collect(),
+            ),
+            Err(why) => (Some(why), Vec::new()),
+        };
+        let log = self.log.as_ref().map(Kept::take).unwrap_or_default();
+        let log = log.into_iter().map(|line| of_files(line, &tested.written)).collect();
+        CaseOutcome { name: case.name.clone(), failed, failures, log, took: began.elapsed() }
     }
 }
 
@@ -95,7 +187,8 @@ fn content_type(text: &str) -> &'static str {
 struct Tested<'a> {
     suite: &'a Suite,
     running: Running,
-    runtime: tokio::runtime::Runtime,
+    /// Each copy of an artifact, and what it is of.
+    written: Vec<(PathBuf, PathBuf)>,
     /// That of the bus.
     certificate: Option<PathBuf>,
     _workers: Workers,
@@ -105,10 +198,10 @@ struct Tested<'a> {
 impl Tested<'_> {
     fn start<'a>(suite: &'a Suite, settings: &Settings) -> Result<Tested<'a>, String> {
         let tested = &suite.artifact;
-        if !matches!(tested.element.as_str(), "sequence" | "proxy" | "api") {
+        if !matches!(tested.element.as_str(), "sequence" | "proxy" | "api" | "data") {
             let file = tested.file.display();
             return Err(format!(
-                "{file}: an `{}` cannot be tested alone: a sequence, proxy service or API can",
+                "{file}: an `{}` cannot be tested alone: a sequence, proxy service, API or data service can",
                 tested.element
             ));
         }
@@ -125,51 +218,31 @@ impl Tested<'_> {
         let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
         let addresses =
             Addresses { http: Some(any), https: settings.tls.certificate.as_ref().map(|_| any), admin: None };
+        let certificate = settings.tls.certificate.clone();
         let start = Start {
-            path: project.clone(),
+            path: project,
             addresses,
             workers: Some(1),
-            settings: settings.clone(),
+            settings,
             source: None,
             strict: false,
             trace: Vec::new(),
         };
-        let of_files = |text: String| {
-            written.iter().fold(text, |text, (copy, file)| {
-                text.replace(&copy.display().to_string(), &file.display().to_string())
-            })
-        };
-        // Loaded once more before it runs, for what is wrong with it.
-        let loaded = load(&project, &services(&settings)?, None, None);
-        let errors = loaded.found.iter().filter(|found| found.severity == Severity::Error);
-        let rendered = |found| diagnostics::render::human(found, &loaded.plan.sources, Default::default());
-        let errors: Vec<String> = errors.map(rendered).collect();
-        if !errors.is_empty() {
-            return Err(of_files(errors.join("\n")));
-        }
-        let running = Running::start(&start).map_err(&of_files)?;
+        let prepared = Prepared::of(&start, |services| {
+            let loaded = load(&start.path, services, fetch(&start, services), None);
+            let errors = loaded.found.iter().filter(|found| found.severity == Severity::Error);
+            let rendered =
+                |found| diagnostics::render::human(found, &loaded.plan.sources, Default::default());
+            let errors: Vec<String> = errors.map(rendered).collect();
+            if errors.is_empty() { Ok(loaded) } else { Err(of_files(errors.join("\n"), &written)) }
+        })?;
+        let running = Running::serve(&start, prepared)?;
         let workers = Workers::start(1).map_err(|why| format!("no thread can be started: {why}"))?;
         let listening: Arc<dyn Mocks> = Arc::new(Listening::start(&suite.mocks, &workers)?);
         // Nobody else sets them.
         let _ = running.bus.services().mocks.set(listening);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|why| format!("there is no runtime: {why}"))?;
-        let certificate = settings.tls.certificate.clone();
-        Ok(Tested { suite, running, runtime, certificate, _workers: workers, _place: place })
-    }
-
-    fn case(&self, case: &Case) -> CaseOutcome {
-        let ended = self.runtime.block_on(async {
-            let done = tokio::time::timeout(LONGEST, self.message(case)).await;
-            done.unwrap_or_else(|_| Err(format!("it takes longer than {} s", LONGEST.as_secs())))
-        });
-        let (failed, failures) = match ended {
-            Ok(mut seen) => {
-                (None, case.assertions.iter().filter_map(|assertion| seen.check(assertion)).collect())
-            }
-            Err(why) => (Some(why), Vec::new()),
-        };
-        CaseOutcome { name: case.name.clone(), failed, failures }
+        coverage::begin(&running.bus);
+        Ok(Tested { suite, running, written, certificate, _workers: workers, _place: place })
     }
 
     /// Sends the message of a test; what its assertions look at.
@@ -179,8 +252,15 @@ impl Tested<'_> {
         for (name, value, _) in case.properties.iter().filter(|(_, _, scope)| scope == "transport") {
             headers.set(name, value);
         }
-        if !case.payload.is_empty() && !headers.contains("Content-Type") {
+        let is_sequence = artifact.element == "sequence";
+        let has_type = headers.contains("Content-Type");
+        if !case.payload.is_empty() && !has_type {
             headers.set("Content-Type", content_type(&case.payload));
+        }
+        // An envelope is a SOAP message. Those who say what they send may do so as a REST client.
+        let is_soap = content_type(&case.payload) == "text/xml" && (is_sequence || !has_type);
+        if is_soap && !headers.contains("SOAPAction") {
+            headers.set("SOAPAction", "\"\"");
         }
         let method = case
             .method
@@ -190,8 +270,12 @@ impl Tested<'_> {
             if case.payload.is_empty() { Body::Empty } else { Body::Bytes(case.payload.clone().into()) };
         let path = match artifact.element.as_str() {
             "sequence" => {
-                let message = Message { method: Method::new(&method), target: "/".to_owned(), headers, body };
+                // Its message comes over no connection: with a method that has no body it would have none.
+                let method = if case.payload.is_empty() { Method::new(&method) } else { Method::Post };
+                let message = Message { method, target: "/".to_owned(), headers, body };
                 let prepare = |context: &mut Context| {
+                    // There is no request whose path an endpoint could take over.
+                    context.remove_axis2("REST_URL_POSTFIX");
                     for (name, value, scope) in &case.properties {
                         match scope.as_str() {
                             "transport" => {}
@@ -201,8 +285,8 @@ impl Tested<'_> {
                     }
                 };
                 let ended = mediate(&self.running.bus, &artifact.name, message, prepare).await;
-                let context = ended.ok_or_else(|| format!("there is no sequence `{}`", artifact.name))?;
-                return Ok(Seen { head: None, context });
+                let left = ended.ok_or_else(|| format!("there is no sequence `{}`", artifact.name))?;
+                return Ok(Seen { response: None, left });
             }
             "api" => {
                 let plan = self.running.bus.plan();
@@ -227,13 +311,15 @@ impl Tested<'_> {
         let client = Client::new(ClientLimits::default());
         let response = client.send(&target, request, &SendOptions::default()).await;
         let response = response.map_err(|why| format!("{} {path}: {why}", method.as_str()))?;
-        let seen = Some((response.head.status, response.head.version));
+        let (status, version) = (response.head.status, response.head.version);
         let body =
             response.body.collect(u64::MAX).await.map_err(|why| format!("the response breaks off: {why}"))?;
+        let text = String::from_utf8_lossy(&body).into_owned();
         let message =
             Message { method, target: path, headers: response.head.headers, body: Body::Bytes(body) };
         let context = flow::unit::context(&self.running.bus, message);
-        Ok(Seen { head: seen, context })
+        let response = Some(Answer { status, version, text });
+        Ok(Seen { response, left: Left { context, fault: None } })
     }
 
     /// Trusts the bus that is tested, whatever its certificate says.
@@ -246,12 +332,24 @@ impl Tested<'_> {
 
 /// What the assertions of a test look at: the message that a sequence leaves, or a response.
 struct Seen {
-    /// Status and version of a response.
-    head: Option<(u16, Version)>,
-    context: Context,
+    response: Option<Answer>,
+    left: Left,
+}
+
+struct Answer {
+    status: u16,
+    version: Version,
+    text: String,
 }
 
 impl Seen {
+    /// What went wrong in a sequence and was handled nowhere. A test that looks at it has it as its assertions say.
+    fn fault(&self, case: &Case) -> Option<String> {
+        let is_wanted = case.assertions.iter().any(|assertion| assertion.actual.contains("ERROR_"));
+        let fault = self.left.fault.as_ref().filter(|_| !is_wanted)?;
+        Some(format!("the sequence ends with a fault: {fault}"))
+    }
+
     fn check(&mut self, assertion: &Assertion) -> Option<Failure> {
         let actual = self.value(&assertion.actual);
         let holds = match &assertion.expected {
@@ -271,25 +369,28 @@ impl Seen {
     fn value(&mut self, written: &str) -> Option<String> {
         let word = written.trim();
         match word {
-            "$body" => return Some(flow::unit::body(&mut self.context)),
+            "$body" => {
+                return Some(match &self.response {
+                    Some(response) => response.text.clone(),
+                    None => flow::unit::body(&mut self.left.context),
+                });
+            }
             "$statusCode" => {
-                let status = self.head.map(|(status, _)| status).or(self.context.status);
-                return status.map(|status| status.to_string());
+                let status = self.response.as_ref().map(|response| response.status);
+                return status.or(self.left.context.status).map(|status| status.to_string());
             }
-            "$httpVersion" => {
-                let version = self.head?.1.as_str();
-                return Some(version.trim_start_matches("HTTP/").to_owned());
-            }
+            "$httpVersion" => return Some(self.response.as_ref()?.version.as_str().to_owned()),
             _ => {}
         }
+        let context = &mut self.left.context;
         // A header may have any name, which an expression may not.
         if let Some(header) = word.strip_prefix("$trp:") {
-            return self.context.headers.get(header).map(str::to_owned);
+            return context.headers.get(header).map(str::to_owned);
         }
-        let settings = self.context.services().settings.clone();
+        let settings = context.services().settings.clone();
         let expression = Expression::compile(word, &Scope::new(), Span::BUILT_IN, &settings);
         let value = match expression {
-            Ok(expression) => expression.string(&mut self.context).map_err(|fault| fault.to_string()),
+            Ok(expression) => expression.string(context).map_err(|fault| fault.to_string()),
             Err(why) => Err(why.message),
         };
         value.unwrap_or_else(|why| Some(format!("the expression cannot be evaluated: {why}")))
@@ -308,26 +409,35 @@ fn lay_out(suite: &Suite, place: &Temporary) -> Result<Vec<(PathBuf, PathBuf)>, 
             let (file, element) = (artifact.file.display(), &artifact.element);
             format!("{file}: `{element}` is no artifact that a suite can have")
         })?;
-        let text = without_postfix(&artifact.text);
-        let copy = put(kind.directory(), &format!("{number}.{}", kind.extension()), text.as_bytes())?;
+        let name = format!("{number}.{}", kind.extension());
+        let copy = put(kind.directory(), &name, &artifact.content)?;
         written.push((copy, artifact.file.clone()));
     }
     for resource in &suite.resources {
-        let below = resource.path.trim_start_matches('/');
-        let below = below.strip_prefix("_system/").unwrap_or(below);
+        let below = config::registry_path(&resource.path);
         let is_below =
-            Path::new(below).components().all(|part| matches!(part, std::path::Component::Normal(_)));
-        if !is_below || below.is_empty() || below.ends_with('/') {
+            Path::new(&below).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        if !is_below || resource.path.is_empty() || below.ends_with('/') {
             return Err(format!("{}: `{}` is no path of a registry", suite.file.display(), resource.path));
         }
-        put("registry", below, &resource.content)?;
+        put("registry", &below, &resource.content)?;
     }
-    for (number, connector) in suite.connectors.iter().enumerate() {
-        let content = std::fs::read(connector).map_err(|why| format!("{}: {why}", connector.display()))?;
-        let name = connector.file_name().and_then(|name| name.to_str());
-        put("synapse-libs", &name.map_or_else(|| format!("{number}.zip"), str::to_owned), &content)?;
+    if let Some(environment) = &suite.environment {
+        put("", ".env", environment)?;
+        // It counts in a project.
+        put("", "pom.xml", b"<project/>")?;
+    }
+    for connector in &suite.connectors {
+        put("synapse-libs", &connector.name, &connector.content)?;
     }
     Ok(written)
+}
+
+/// A text about the copies of artifacts, about the artifacts.
+fn of_files(text: String, written: &[(PathBuf, PathBuf)]) -> String {
+    written.iter().fold(text, |text, (copy, file)| {
+        text.replace(&copy.display().to_string(), &file.display().to_string())
+    })
 }
 
 /// Whether artifacts of a kind are tested, or needed by those that are.
@@ -345,35 +455,6 @@ fn may_be_listed(kind: ArtifactKind) -> bool {
             | InboundEndpoint
             | Task
             | DataService
+            | DataSource
     )
-}
-
-/// The framework takes the rest of a request's path away before each `call`, so that the address of a backend is what the suite says.
-fn without_postfix(text: &str) -> String {
-    let mut sources = diagnostics::SourceMap::default();
-    let file = sources.add("artifact", text);
-    let Ok(root) = config::parse(file, text) else { return text.to_owned() };
-    let mut calls = Vec::new();
-    let mut waiting = vec![root];
-    while let Some(element) = waiting.pop() {
-        if element.is("call") {
-            calls.push(element.clone());
-        }
-        waiting.extend(element.elements().cloned());
-    }
-    calls.sort_by_key(|call| std::cmp::Reverse(call.span().start));
-    let mut out = text.to_owned();
-    for call in calls {
-        let at = call.span().start as usize;
-        let written = text.get(at..).unwrap_or_default().trim_start_matches('<');
-        let prefix =
-            written.split(|c: char| !(c.is_alphanumeric() || "-_.".contains(c))).next().unwrap_or_default();
-        let prefix =
-            if written[prefix.len()..].starts_with(':') { format!("{prefix}:") } else { String::new() };
-        out.insert_str(
-            at,
-            &format!("<{prefix}property name=\"REST_URL_POSTFIX\" scope=\"axis2\" action=\"remove\"/>"),
-        );
-    }
-    out
 }

@@ -2,9 +2,11 @@
 
 use crate::bus::init_logging;
 use crate::settings::Settings;
-use crate::suites::{CaseOutcome, Failure, Outcome, read, run as run_suite};
+use crate::suites::report::{Ran, human, json, junit};
+use crate::suites::{Outcome, Runner, read};
 use crate::words::counted;
-use serde_json::json;
+use admin::logging::{Kept, from_environment};
+use config::Element;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,6 +25,9 @@ pub struct Args {
     /// How results are printed, on stdout.
     #[arg(long, value_enum, default_value_t = Format::Human)]
     format: Format,
+    /// Says which steps of the artifacts ran (with the format human; json always has them).
+    #[arg(long)]
+    coverage: bool,
     /// Settings file [default: busbar.toml in PATH, if there is one].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -37,6 +42,8 @@ enum Format {
     Human,
     /// One JSON object a line and suite, as the server of WSO2 answers it.
     Json,
+    /// One XML document, as build servers read it.
+    Junit,
 }
 
 /// Runs the verb.
@@ -53,139 +60,95 @@ pub fn run(args: Args) -> ExitCode {
 
 /// Whether all tests pass.
 fn test(args: &Args) -> Result<bool, String> {
-    let mut settings = Settings::load(&args.path, args.config.as_deref(), &args.set)?;
-    // What is wrong is printed here.
-    settings.log.level.get_or_insert_with(|| "off".to_owned());
-    let _logging = init_logging(&settings)?;
-    let mut files = Vec::new();
-    collect(&args.path, DEPTH, &mut files)?;
-    files.sort();
-    if files.is_empty() {
+    let settings = Settings::load(&args.path, args.config.as_deref(), &args.set)?;
+    // What is wrong is printed with the test that it belongs to, unless somebody wants to see the log.
+    let is_kept = settings.log.level.is_none() && from_environment().is_none();
+    let kept = is_kept.then(Kept::start);
+    let _logging = if is_kept { None } else { Some(init_logging(&settings)?) };
+    let found = found(&args.path)?;
+    if found.is_empty() {
         return Err(format!("{}: there is no suite (a file with the root `unit-test`)", args.path.display()));
     }
+    let mut runner = Runner::new(settings, kept)?;
+    let mut ran = Vec::with_capacity(found.len());
     let (mut passed, mut failed, mut broken) = (0, 0, 0);
-    for file in &files {
-        let outcome = match read::suite(file) {
-            Ok(suite) => run_suite(&suite, &settings),
-            Err(why) => Outcome { broken: Some(why), cases: Vec::new() },
-        };
+    for Found { file, root } in &found {
+        if runner.is_interrupted() {
+            break;
+        }
+        let suite = root.as_ref().map_err(String::clone).and_then(|root| read::suite(file, root));
+        let outcome = suite.map_or_else(Outcome::broken, |suite| runner.run(&suite));
         let right = outcome.cases.iter().filter(|case| case.passed()).count();
         passed += right;
         failed += outcome.cases.len() - right;
         broken += usize::from(outcome.broken.is_some());
-        let text = match args.format {
-            Format::Human => human(file, &outcome),
-            Format::Json => json(file, &outcome) + "\n",
-        };
-        // Nobody may be reading.
-        let _ = std::io::stdout().write_all(text.as_bytes());
-    }
-    if args.format == Format::Human {
-        let mut line = format!("{}: {passed} passed, {failed} failed", counted(files.len(), "suite"));
-        if broken > 0 {
-            line += &format!(", {broken} could not run");
+        let suite = Ran { file, outcome };
+        match args.format {
+            Format::Human => print(&human(&suite, args.coverage)),
+            Format::Json => print(&(json(&suite) + "\n")),
+            Format::Junit => ran.push(suite),
         }
-        let _ = writeln!(std::io::stdout(), "{line}");
+    }
+    match args.format {
+        Format::Human => {
+            let mut line = format!("{}: {passed} passed, {failed} failed", counted(found.len(), "suite"));
+            if broken > 0 {
+                line += &format!(", {broken} could not run");
+            }
+            print(&(line + "\n"));
+        }
+        Format::Json => {}
+        Format::Junit => print(&junit(&ran)),
+    }
+    if runner.is_interrupted() {
+        return Err("interrupted".to_owned());
     }
     Ok(failed == 0 && broken == 0)
 }
 
-/// The suites at a path.
-fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), String> {
-    let failed = |why: std::io::Error| format!("{}: {why}", path.display());
+fn print(text: &str) {
+    // Nobody may be reading.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// A suite that was found.
+struct Found {
+    file: PathBuf,
+    /// Its root, or why it cannot be read.
+    root: Result<Element, String>,
+}
+
+/// The suites at a path, in the order of their names.
+fn found(path: &Path) -> Result<Vec<Found>, String> {
     if path.is_file() {
-        files.push(path.to_owned());
-        return Ok(());
+        let none =
+            || format!("{}: this is no suite of unit tests: its root is not `unit-test`", path.display());
+        let root = read::root(path).and_then(|root| root.ok_or_else(none));
+        return Ok(vec![Found { file: path.to_owned(), root }]);
     }
-    let mut waiting = vec![(path.to_owned(), depth)];
+    let mut found = Vec::new();
+    let mut waiting = vec![(path.to_owned(), DEPTH)];
     while let Some((folder, depth)) = waiting.pop() {
         let entries = match std::fs::read_dir(&folder) {
             Ok(entries) => entries,
-            Err(why) if folder == path => return Err(failed(why)),
+            Err(why) if folder == path => return Err(format!("{}: {why}", path.display())),
             // One that may not be read has no suites for us.
             Err(_) => continue,
         };
         for entry in entries.flatten() {
-            let path = entry.path();
+            let file = entry.path();
             let name = entry.file_name();
             let is_hidden = name.to_string_lossy().starts_with('.') || name == "target";
             let Ok(kind) = entry.file_type() else { continue };
             if kind.is_dir() && !is_hidden && depth > 0 {
-                waiting.push((path, depth - 1));
-            } else if kind.is_file()
-                && path.extension().is_some_and(|extension| extension == "xml")
-                && std::fs::read_to_string(&path)
-                    .is_ok_and(|text| text.contains("unit-test") && read::is_suite(&text))
-            {
-                files.push(path);
+                waiting.push((file, depth - 1));
+            } else if kind.is_file() && file.extension().is_some_and(|extension| extension == "xml") {
+                // One that is broken is not passed over.
+                let root = read::root(&file).transpose();
+                found.extend(root.map(|root| Found { file, root }));
             }
         }
     }
-    Ok(())
-}
-
-fn human(file: &Path, outcome: &Outcome) -> String {
-    let mut out = format!("{}\n", file.display());
-    if let Some(why) = &outcome.broken {
-        out += &format!("  cannot run: {}\n", why.trim_end().replace('\n', "\n  "));
-    }
-    for case in &outcome.cases {
-        out += &format!("  {} {}\n", if case.passed() { "ok    " } else { "FAILED" }, case.name);
-        if let Some(why) = &case.failed {
-            out += &format!("         {why}\n");
-        }
-        for failure in &case.failures {
-            out += &shown(failure);
-        }
-    }
-    out
-}
-
-fn shown(failure: &Failure) -> String {
-    let one_line = |text: &str| text.trim().replace('\n', "\n                   ");
-    let mut out = format!("         {} {}", failure.assertion, failure.expression);
-    if !failure.message.is_empty() {
-        out += &format!(": {}", failure.message);
-    }
-    if let Some(expected) = &failure.expected {
-        out += &format!("\n         expected  {}", one_line(expected));
-    }
-    out + &format!(
-        "\n         actual    {}\n",
-        failure.actual.as_deref().map_or("(nothing)".to_owned(), one_line)
-    )
-}
-
-fn word(passed: bool) -> &'static str {
-    if passed { "PASSED" } else { "FAILED" }
-}
-
-fn json(file: &Path, outcome: &Outcome) -> String {
-    let failure = |failure: &Failure| {
-        json!({
-            "assertionType": failure.assertion,
-            "assertionExpression": failure.expression,
-            "actual": failure.actual,
-            "expected": failure.expected,
-            "message": failure.message,
-        })
-    };
-    let case = |case: &CaseOutcome| {
-        json!({
-            "testCaseName": case.name,
-            "mediationStatus": word(case.failed.is_none()),
-            "assertionStatus": if case.failed.is_some() { "SKIPPED" } else { word(case.failures.is_empty()) },
-            "exception": case.failed,
-            "failureAssertions": case.failures.iter().map(failure).collect::<Vec<_>>(),
-        })
-    };
-    let mediation = outcome.broken.is_none() && outcome.cases.iter().all(|case| case.failed.is_none());
-    json!({
-        "suite": file.display().to_string(),
-        "deploymentStatus": word(outcome.broken.is_none()),
-        "deploymentException": outcome.broken,
-        "mediationStatus": word(mediation),
-        "testCases": outcome.cases.iter().map(case).collect::<Vec<_>>(),
-    })
-    .to_string()
+    found.sort_by(|one, other| one.file.cmp(&other.file));
+    Ok(found)
 }

@@ -226,6 +226,16 @@ impl<'a> Project<'a> {
         }
     }
 
+    /// What tools write for the service catalogue. Definitions of APIs lie there, too, and are read with them.
+    fn metadata(&mut self, path: &Path) {
+        for entry in self.list(path) {
+            match by_name(&entry.name, &entry.extension()) {
+                Reason::ApiDefinition => {}
+                _ => self.tree(&entry, Reason::ServiceMetadata),
+            }
+        }
+    }
+
     /// A configuration root.
     fn root(&mut self, path: &Path) {
         let entries = self.list(path);
@@ -365,7 +375,7 @@ impl<'a> Project<'a> {
             "resources" if below("wso2mi") => self.resources(path),
             "connectors" | "synapse-libs" => self.libraries(entry),
             "class-mediators" => self.tree(entry, Reason::Java),
-            "metadata" if below("resources") => self.tree(entry, Reason::ServiceMetadata),
+            "metadata" if below("resources") => self.metadata(path),
             "registry" | "_system" if is_registry(path) => self.registry(path),
             name => match kind_of(name) {
                 Some((kind, _)) => self.walk_deeper(|walker| walker.perhaps_artifacts(path, kind)),
@@ -440,7 +450,7 @@ impl<'a> Project<'a> {
                 "artifact.xml" => {}
                 "registry" if entry.is_directory => self.registry(&entry.path),
                 "connectors" => self.libraries(&entry),
-                "metadata" => self.tree(&entry, Reason::ServiceMetadata),
+                "metadata" if entry.is_directory => self.metadata(&entry.path),
                 "conf" if entry.is_directory => {
                     for file in self.list(&entry.path) {
                         match &*file.name {

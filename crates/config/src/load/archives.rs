@@ -41,13 +41,13 @@ impl Loader {
         self.in_archive = true;
         for member in archive.members {
             match decode(member.bytes) {
-                Ok(text) => self.text(&member.shown, text, Some(member.kind)),
+                Ok(text) => {
+                    let file = self.text(&member.shown, text, Some(member.kind));
+                    if let Some(definition) = member.definition {
+                        self.packed_definition(file, &definition);
+                    }
+                }
                 Err(message) => self.unreadable(&member.shown, Some(member.kind), message),
-            }
-            let file = self.configuration.archives[at].files.last();
-            if let (Some(definition), Some(file)) = (member.definition, file) {
-                let packed = self.configuration.apis.iter_mut().find(|api| api.span.file == *file);
-                packed.into_iter().for_each(|api| api.packed_definition = Some(Arc::clone(&definition)));
             }
         }
         self.in_archive = false;

@@ -223,10 +223,19 @@ impl Loader {
     fn file(&mut self, path: &Path, kind: Option<ArtifactKind>) {
         match layout::read(path).and_then(decode) {
             Ok(text) => {
-                self.text(&path.display().to_string(), text, kind);
+                let file = self.text(&path.display().to_string(), text, kind);
+                if let Some(definition) = definition_of(path) {
+                    self.packed_definition(file, &definition);
+                }
             }
             Err(message) => self.unreadable(&path.display().to_string(), kind, message),
         }
+    }
+
+    /// The definition that lies beside the API of a file.
+    fn packed_definition(&mut self, file: FileId, definition: &Arc<[u8]>) {
+        let packed = self.configuration.apis.iter_mut().find(|api| api.span.file == file);
+        packed.into_iter().for_each(|api| api.packed_definition = Some(Arc::clone(definition)));
     }
 
     /// Reports names of values from outside that are not set.
@@ -288,9 +297,10 @@ impl Loader {
         }
     }
 
-    fn text(&mut self, path: &str, text: String, kind: Option<ArtifactKind>) {
+    fn text(&mut self, path: &str, text: String, kind: Option<ArtifactKind>) -> FileId {
         let file = self.add(path, text.strip_prefix('\u{feff}').unwrap_or(&text));
         self.source(file, kind);
+        file
     }
 
     /// A file with artifacts, which may be a member of an archive.
@@ -672,8 +682,26 @@ fn has_no_content(element: &Element) -> bool {
 }
 
 /// The text of a file, in the encoding that it declares.
-pub(crate) fn decode(bytes: Vec<u8>) -> Result<String, String> {
+///
+/// # Errors
+/// It is not in that encoding: a sentence.
+pub fn decode(bytes: Vec<u8>) -> Result<String, String> {
     let decoded = xml::decode(bytes, None).map_err(|error| error.message)?;
     String::from_utf8(decoded.text.to_vec())
         .map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to()))
+}
+
+/// The definition of an API where tools lay it, and from where they pack it into archives: of VS Code `resources/api-definitions/NAME.yaml`
+/// beside `artifacts/apis/NAME.xml`, of Integration Studio `resources/metadata/NAME_swagger.yaml` beside `synapse-config/api/NAME.xml`.
+fn definition_of(path: &Path) -> Option<Arc<[u8]>> {
+    const PLACES: [(&str, &str, &str); 2] = [
+        ("artifacts/apis", "resources/api-definitions", ""),
+        ("synapse-config/api", "resources/metadata", "_swagger"),
+    ];
+    let folder = path.parent()?;
+    let (_, definitions, ending) = PLACES.into_iter().find(|(apis, ..)| folder.ends_with(apis))?;
+    let definitions = folder.parent()?.parent()?.join(definitions);
+    let stem = path.file_stem()?.to_str()?;
+    let read = |extension: &str| layout::read(&definitions.join(format!("{stem}{ending}.{extension}"))).ok();
+    ["yaml", "yml", "json"].into_iter().find_map(read).map(Into::into)
 }

@@ -158,7 +158,7 @@ pub(super) fn compile_api(api: &config::Api, compiler: &mut Compiler<'_>) -> Api
         if found.is_none() && !compiler.is_not_fetched(&key.value) {
             let message = format!("there is no definition `{key}`");
             let instead = match api.packed_definition {
-                Some(_) => "the one in its archive is used instead",
+                Some(_) => "the one in its archive or project is used instead",
                 None => "one is made of the resources instead",
             };
             compiler.warning("unknown-entry", message, key.span, instead);

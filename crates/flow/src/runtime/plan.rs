@@ -232,6 +232,11 @@ impl Plan {
         name == "main" || name == ALL || is_deployed()
     }
 
+    /// The steps of all lists.
+    pub fn steps(&self) -> impl Iterator<Item = &Planned> {
+        self.lists.iter().flat_map(|list| &list.steps)
+    }
+
     /// A list by number.
     pub fn list(&self, id: ListId) -> &List {
         &self.lists[id.0 as usize]

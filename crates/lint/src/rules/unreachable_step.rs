@@ -11,7 +11,8 @@ pub const RULE: Rule = Rule {
     severity: Severity::Warning,
     summary: "A step comes after one that ends the flow, and never runs.",
     reason: "`respond`, `drop`, `loopback`, `throwError` and `send` end their flow; so does a `filter` or `switch` if all its branches end the flow, and a
-sequence or template that ends in this way. Later steps in the same list never run.
+sequence or template that ends in this way. Later steps in the same list never run. Behind `iterate` and `clone` copies go on only where a `call` of theirs was answered,
+and the message itself only with `continueParent=\"true\"`.
 
 Move the steps before the one that ends the flow, or remove them. Steps for the answer of a backend belong into the out sequence, or use `call` instead of
 `send`. (With `dialect = \"synapse\"` the flow goes on after `send`.)
@@ -73,6 +74,9 @@ fn check(look: &mut Look<'_>) {
             found.push(match end.is("send") && dead.is("respond") {
                 true => finding.help(
                     "the answer of the backend goes through the out sequence, or to the client; remove `respond`, or write `call` for `send`",
+                ),
+                false if end.is("iterate") || end.is("clone") => finding.help(
+                    "copies go on here only where a `call` of theirs was answered; put the step into the targets, or set continueParent=\"true\" for the message itself",
                 ),
                 false => finding,
             });
