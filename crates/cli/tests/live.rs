@@ -40,8 +40,11 @@ fn faulty(name: &str) -> String {
     proxy(name, 0).replace("<respond/>", "<sned/>")
 }
 
+/// In one step: a file that is still empty would be one generation more.
 fn put(root: &Path, name: &str, text: &str) {
-    fs::write(root.join(format!("proxy-services/{name}.xml")), text).unwrap();
+    let written = root.with_extension("new");
+    fs::write(&written, text).unwrap();
+    fs::rename(written, root.join(format!("proxy-services/{name}.xml"))).unwrap();
 }
 
 /// The version that answers for a proxy, or the status that does.

@@ -143,9 +143,9 @@ pub const LOADING: &[Loading] = &[
     rule("unusable-certificate", "the certificate of an https inbound endpoint cannot be used: the endpoint is left out"),
     rule("unused-element", "an element is not used"),
     rule("unused-query", "nothing runs a query of a data service"),
+    rule("written-value", "a `QUERY_STRING` of a query of a data service stands where a value is compared"),
     rule("wrong-namespace", "an element has another namespace than that of the language"),
     rule("wrong-root", "a file has another root element than its place requires"),
-    rule("written-value", "a `QUERY_STRING` of a query of a data service stands where a value is compared"),
     rule("wsdl-of-endpoint", "`publishWSDL` names an endpoint: its WSDL is not fetched"),
     rule("xml-syntax", "a file is not well-formed XML"),
 ];

@@ -171,8 +171,8 @@ impl Regex {
         Ok(out)
     }
 
-    /// `tokenize()`.
-    pub fn tokenize<'t>(&self, text: &'t str) -> Result<Vec<&'t str>, RegexError> {
+    /// `tokenize()`. Of more than `most` tokens, the rest of the text is the last one.
+    pub fn tokenize<'t>(&self, text: &'t str, most: usize) -> Result<Vec<&'t str>, RegexError> {
         self.not_empty()?;
         if text.is_empty() {
             return Ok(Vec::new());
@@ -182,8 +182,7 @@ impl Regex {
         self.for_each(text, |_, whole| {
             out.push(&text[done..whole.start()]);
             done = whole.end();
-            // (More are refused.)
-            Ok(out.len() <= crate::sequence::MAX_ITEMS)
+            Ok(out.len() < most)
         })?;
         out.push(&text[done..]);
         Ok(out)
@@ -754,7 +753,7 @@ mod tests {
         assert_eq!(replace(&large, "a", &large), "FOER0000");
         assert_eq!(replace(&large, "(a+)", &"$1".repeat(100_000)), "FOER0000");
         let tokens = |text, pattern, flags| {
-            Regex::new(pattern, flags).unwrap().tokenize(text).unwrap_or_default().join("|")
+            Regex::new(pattern, flags).unwrap().tokenize(text, 100).unwrap_or_default().join("|")
         };
         assert_eq!(tokens("The cat sat", "\\s+", ""), "The|cat|sat");
         assert_eq!(tokens("1, 15, 24", ",\\s*", ""), "1|15|24");
@@ -763,7 +762,7 @@ mod tests {
             "Some unparsed|HTML|text"
         );
         assert_eq!(tokens(",a,,b,", ",", ""), "|a||b|");
-        assert_eq!(Regex::new(".?", "").unwrap().tokenize("a").unwrap_err().code, "FORX0003");
+        assert_eq!(Regex::new(".?", "").unwrap().tokenize("a", 100).unwrap_err().code, "FORX0003");
         let parts = Regex::new("(\\d)(x)?", "").unwrap();
         let parts = parts.analyze("a1b2x", false).unwrap();
         let shown: Vec<_> = parts.iter().map(|p| (p.text, p.groups.clone())).collect();

@@ -6,6 +6,7 @@ use crate::collation::Collation;
 use crate::eval::{Fault, push_part};
 use crate::functions as text;
 use crate::regex::{Regex, RegexError};
+use crate::sequence::MAX_ITEMS;
 use crate::sequence::single::SingleFunction;
 use crate::value::{Item, Type, Value};
 use std::borrow::Cow;
@@ -230,6 +231,7 @@ pub(in crate::sequence) fn replace_with(c: &Call<'_, '_>, regex: &Regex, with: u
 /// `tokenize()` with a compiled pattern.
 pub(in crate::sequence) fn tokenize_with(c: &Call<'_, '_>, regex: &Regex) -> Outcome {
     let s = c.text(0)?;
-    let tokens = regex.tokenize(&s).map_err(|e| c.regex_failed(e))?;
+    // With one more, the sequence is refused.
+    let tokens = regex.tokenize(&s, MAX_ITEMS + 1).map_err(|e| c.regex_failed(e))?;
     c.sequence(tokens.into_iter().map(|t| Item::Atomic(Atomic::string(t))))
 }
