@@ -370,7 +370,6 @@ impl FunctionLibrary for Library<'_> {
                 returns: builtin.returns,
                 reads_document: true,
                 results: builtin.function.results(),
-                ..FunctionInfo::default()
             }),
         }
     }
