@@ -2,7 +2,6 @@
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
-use std::time::Duration;
 
 mod access;
 mod bus;
@@ -73,13 +72,6 @@ enum Verb {
     Vault(verbs::vault::Args),
 }
 
-/// Commands that compute on a file take the time that they need. They end with an error where the process has nearly all the memory, or about half of
-/// the addresses, that it may have: a list that grows takes three times its addresses while it is copied.
-fn bounded(run: impl FnOnce() -> ExitCode) -> ExitCode {
-    meter::memory::set_most(memory::resident(), memory::addresses().map(|bytes| bytes / 2));
-    meter::within(Duration::MAX, None, run).0
-}
-
 fn main() -> ExitCode {
     memory::spare_addresses();
     // Where the system refuses, the limit stays, and connections are fewer.
@@ -90,13 +82,13 @@ fn main() -> ExitCode {
         Verb::Backend(args) => verbs::backend::run(args),
         Verb::Check(args) => verbs::check::run(args),
         Verb::Explain(args) => verbs::explain::run(args),
-        Verb::Xslt(args) => bounded(|| verbs::xslt::run(args)),
-        Verb::Xpath(args) => bounded(|| verbs::xpath::run(args)),
-        Verb::Xml(args) => bounded(|| verbs::xml::run(args)),
+        Verb::Xslt(args) => verbs::xslt::run(args),
+        Verb::Xpath(args) => verbs::xpath::run(args),
+        Verb::Xml(args) => verbs::xml::run(args),
         Verb::Bench(args) => verbs::bench::run(args),
-        Verb::Jsonpath(args) => bounded(|| verbs::jsonpath::run(args)),
+        Verb::Jsonpath(args) => verbs::jsonpath::run(args),
         Verb::Schema(args) => verbs::schema::run(args),
-        Verb::Validate(args) => bounded(|| verbs::validate::run(args)),
+        Verb::Validate(args) => verbs::validate::run(args),
         Verb::Test(args) => verbs::test::run(args),
         Verb::Migrate(args) => verbs::migrate::run(args),
         Verb::Vault(args) => verbs::vault::run(args),

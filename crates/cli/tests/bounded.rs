@@ -51,28 +51,6 @@ fn an_address_space_that_is_bounded() {
     assert_eq!(bus.wait(), Some(0));
 }
 
-/// A command that works on a file ends with an error where there is no memory left, not by the system.
-#[test]
-fn a_command_that_needs_too_much_memory() {
-    let root = place("command");
-    let doubled: String = (1..40)
-        .map(|n| {
-            format!("<x:variable name='v{n}'><a><x:copy-of select='$v{0}, $v{0}'/></a></x:variable>", n - 1)
-        })
-        .collect();
-    let sheet = format!(
-        "<x:stylesheet version='2.0' xmlns:x='http://www.w3.org/1999/XSL/Transform'><x:variable name='v0'><a/></x:variable>\
-         <x:template match='/'>{doubled}<x:value-of select='count($v39//a)'/></x:template></x:stylesheet>"
-    );
-    std::fs::write(root.join("s.xsl"), sheet).unwrap();
-    std::fs::write(root.join("d.xml"), "<r/>").unwrap();
-    let command = format!("ulimit -v 1000000; exec {} xslt s.xsl d.xml", env!("CARGO_BIN_EXE_busbar"));
-    let output = std::process::Command::new("sh").args(["-c", &command]).current_dir(&root).output().unwrap();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{error}");
-    assert!(error.contains("there is no memory left"), "{error}");
-}
-
 /// `ulimit -f`: a file that becomes too large is an error of what writes it, in every way that files are written.
 #[test]
 fn files_that_may_not_be_large() {
