@@ -14,7 +14,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use support::{Process, ask, exchange, free_port, until};
 
@@ -42,7 +42,8 @@ fn faulty(name: &str) -> String {
 
 /// In one step: a file that is still empty would be one generation more.
 fn put(root: &Path, name: &str, text: &str) {
-    let written = root.with_extension("new");
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let written = root.with_extension(format!("{}.new", COUNT.fetch_add(1, Ordering::Relaxed)));
     fs::write(&written, text).unwrap();
     fs::rename(written, root.join(format!("proxy-services/{name}.xml"))).unwrap();
 }
