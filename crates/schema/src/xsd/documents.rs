@@ -389,13 +389,22 @@ impl Documents {
     /// A document that redefines itself, also by way of others, would have components that are their own originals.
     fn refuse_circles(&mut self) {
         let redefinitions = std::mem::take(&mut self.redefinitions);
+        let mut redefined_by: HashMap<usize, HashSet<usize>> = HashMap::new();
         for (from, redefined) in &redefinitions {
-            let (mut reached, mut next) = (HashSet::new(), vec![*redefined]);
-            while let Some(doc) = next.pop() {
-                if reached.insert(doc) {
-                    next.extend(redefinitions.iter().filter(|(from, _)| from.doc == doc).map(|(_, to)| *to));
+            redefined_by.entry(from.doc).or_default().insert(*redefined);
+        }
+        // Looked for once for each document, however often that is redefined.
+        let mut reached_from: HashMap<usize, HashSet<usize>> = HashMap::new();
+        for (from, redefined) in &redefinitions {
+            let reached = reached_from.entry(*redefined).or_insert_with(|| {
+                let (mut reached, mut next) = (HashSet::new(), vec![*redefined]);
+                while let Some(doc) = next.pop() {
+                    if reached.insert(doc) {
+                        next.extend(redefined_by.get(&doc).into_iter().flatten());
+                    }
                 }
-            }
+                reached
+            });
             if reached.contains(&from.doc) {
                 let message = format!("`{}` redefines itself", self.list[*redefined].name);
                 self.problem(*from, "src-redefine.2", message);
