@@ -144,22 +144,19 @@ impl Runner {
             log.take();
         }
         let [interrupt, terminate] = &mut self.signals;
-        let is_interrupted = &mut self.is_interrupted;
         let ended = self.runtime.block_on(async {
             tokio::select! {
-                done = tokio::time::timeout(LONGEST, tested.message(case)) => {
-                    done.unwrap_or_else(|_| Err(format!("it takes longer than {} s", LONGEST.as_secs())))
-                }
-                _ = interrupt.recv() => {
-                    *is_interrupted = true;
-                    Err("interrupted".to_owned())
-                }
-                _ = terminate.recv() => {
-                    *is_interrupted = true;
-                    Err("interrupted".to_owned())
-                }
+                done = tokio::time::timeout(LONGEST, tested.message(case)) => Some(done),
+                _ = interrupt.recv() => None,
+                _ = terminate.recv() => None,
             }
         });
+        self.is_interrupted = ended.is_none();
+        let ended = match ended {
+            Some(Ok(done)) => done,
+            Some(Err(_)) => Err(format!("it takes longer than {} s", LONGEST.as_secs())),
+            None => Err("interrupted".to_owned()),
+        };
         let (failed, failures) = match ended {
             Ok(mut seen) => (
                 seen.fault(case),
