@@ -7,7 +7,7 @@ use crate::project;
 use crate::results::{Budget, Cell, Run};
 use crate::scenarios::{self, Scenario};
 use crate::secured::{self, Secured, Securing};
-use crate::statistics::trend;
+use crate::statistics::{median, middle_half, trend};
 use crate::steps::{self, News, Step, Tell, leave};
 use crate::studies::{self, Length};
 use crate::systems::{self, Backend, Place, System};
@@ -23,7 +23,7 @@ pub struct Options {
     pub quick: bool,
     /// The longest that one measurement counts.
     pub seconds: Duration,
-    /// How often the systems take turns; the least CPU counts, since what else a machine does only adds to it.
+    /// How often the systems take turns; the median of the turns counts.
     pub turns: usize,
     /// Requests of the measurement of memory over time.
     pub requests: u64,
@@ -137,8 +137,11 @@ fn grid(
     }
     let mut steps = Vec::new();
     for &size in SIZES {
+        let of_size: Vec<_> = pairs.iter().filter(|(pair_size, _, _)| *pair_size == size).collect();
         for repetition in 0..options.turns {
-            for (_, system, scenario) in pairs.iter().filter(|(pair_size, _, _)| *pair_size == size) {
+            // Each turn begins with another one, so that none always follows the same work.
+            let (before, from) = of_size.split_at(repetition % of_size.len().max(1));
+            for (_, system, scenario) in from.iter().chain(before) {
                 let load = Load::lasting(CLIENTS, options.seconds);
                 let setting = SETTING.to_owned();
                 steps.push(Step { system: *system, scenario, size, load, repetition, setting });
@@ -210,11 +213,8 @@ pub fn run(
 
 // --- ratios of CPU time ----------------------------------------------------------------------------------------------
 
-/// The least CPU for each request, in microseconds.
-fn cpu(run: &Run, system: &str, scenario: &str, size: usize) -> Option<f64> {
-    let same = |cell: &&Cell| cell.setting == SETTING && cell.size == size && cell.right > 0;
-    run.of(system, scenario).filter(same).filter_map(|cell| cell.cpu).reduce(f64::min)
-}
+/// A system in a scenario.
+type Of<'a> = (&'a str, &'a str);
 
 fn ratios(run: &Run, systems: &[System]) -> Vec<Budget> {
     let Some(us) = run.systems.first().map(|system| system.name.as_str()) else { return Vec::new() };
@@ -229,11 +229,10 @@ fn ratios(run: &Run, systems: &[System]) -> Vec<Budget> {
                 bound: if other == "HAProxy" { 0.82 } else { 0.75 },
                 ..Budget::default()
             };
-            let ratio = |cost: f64, size| Some(cost / cpu(run, other, scenario, size)?);
-            budgets.push(compared(budget, run, us, scenario, SIZES, &ratio));
+            budgets.push(beside_relay(budget, run, ((us, scenario), (other, scenario)), SIZES));
         }
     }
-    let direct = |size: usize| cpu(run, us, "DirectProxy", size);
+    let direct = (us, "DirectProxy");
     let routes = [
         ("CBRTransportHeaderProxy", "routing on a transport header", SOME, 1.05),
         ("CBRSOAPHeaderProxy", "routing on a SOAP header", SOME, 1.15),
@@ -243,8 +242,7 @@ fn ratios(run: &Run, systems: &[System]) -> Vec<Budget> {
     for (scenario, work, sizes, bound) in routes {
         let budget =
             Budget { work: work.to_owned(), unit: "x direct proxy".to_owned(), bound, ..Budget::default() };
-        let ratio = |cost, size| Some(cost / direct(size)?);
-        budgets.push(measured(budget, run, us, scenario, sizes, &ratio));
+        budgets.push(compared(budget, run, ((us, scenario), direct), sizes, |cost, direct| cost / direct));
     }
     let scan = Budget {
         work: "routing that must scan the whole body".to_owned(),
@@ -252,8 +250,8 @@ fn ratios(run: &Run, systems: &[System]) -> Vec<Budget> {
         bound: 1.0,
         ..Budget::default()
     };
-    let more = |cost, size| Some((cost - direct(size)?) / 1000.0);
-    budgets.push(measured(scan, run, us, "ScanProxy", &[MB], &more));
+    let more = |cost: f64, direct: f64| (cost - direct) / 1000.0;
+    budgets.push(compared(scan, run, ((us, "ScanProxy"), direct), &[MB], more));
     let engines: [(&str, &str, usize, f64); 7] = [
         ("DirectProxy", "direct proxy", KB, 12.0),
         ("DirectProxy", "direct proxy", 100 * KB, 12.0),
@@ -273,46 +271,53 @@ fn ratios(run: &Run, systems: &[System]) -> Vec<Budget> {
                 is_least: true,
                 ..Budget::default()
             };
-            let ratio = |cost, size| Some(cpu(run, other, scenario, size)? / cost);
-            budgets.push(compared(budget, run, us, scenario, &[size], &ratio));
+            budgets.push(beside_relay(budget, run, ((us, scenario), (other, scenario)), &[size]));
         }
     }
     budgets
 }
 
-/// What a work costs at each size, as a ratio of what Busbar takes.
-fn measured(
+/// What a work takes at each size beside another one: the median over the turns, since single turns are lucky or unlucky.
+fn compared(
     mut budget: Budget,
     run: &Run,
-    us: &str,
-    scenario: &str,
+    works: (Of<'_>, Of<'_>),
     sizes: &[usize],
-    ratio: &dyn Fn(f64, usize) -> Option<f64>,
+    value: impl Fn(f64, f64) -> f64,
 ) -> Budget {
-    let at = |&size: &usize| Some((shown(size), ratio(cpu(run, us, scenario, size)?, size)?));
-    budget.values = sizes.iter().filter_map(at).collect();
+    for &size in sizes {
+        let values = of_turns(run, works, size, &value);
+        if !values.is_empty() {
+            budget.values.push((shown(size), median(&values)));
+            budget.spread.push((shown(size), middle_half(&values)));
+        }
+    }
     budget.absent = budget.values.is_empty().then(|| "not measured in this run".to_owned());
     budget
 }
 
-/// The same beside another system: also what the system calls of a relay alone take, and what the bound leaves beyond them.
-fn compared(
-    budget: Budget,
-    run: &Run,
-    us: &str,
-    scenario: &str,
-    sizes: &[usize],
-    ratio: &dyn Fn(f64, usize) -> Option<f64>,
-) -> Budget {
-    let mut budget = measured(budget, run, us, scenario, sizes, ratio);
+/// The ratio to another system; also what it would be if the work took the system calls of a relay alone, and what the bound leaves beyond them.
+fn beside_relay(budget: Budget, run: &Run, works: (Of<'_>, Of<'_>), sizes: &[usize]) -> Budget {
+    let (bound, is_least) = (budget.bound, budget.is_least);
+    let ratio = |cost: f64, other: f64| if is_least { other / cost } else { cost / other };
+    let allowed = |other: f64| if is_least { other / bound } else { other * bound };
+    let mut budget = compared(budget, run, works, sizes, ratio);
+    let works = ((FLOOR.1, "DirectProxy"), works.1);
     for &size in sizes {
-        let Some(calls) = cpu(run, FLOOR.1, "DirectProxy", size) else { continue };
-        let (Some(floor), Some(one)) = (ratio(calls, size), ratio(1.0, size)) else { continue };
-        let allowed = if budget.is_least { one / budget.bound } else { budget.bound / one };
-        budget.floor.push((shown(size), floor));
-        budget.left.push((shown(size), allowed - calls));
+        let floor = of_turns(run, works, size, &ratio);
+        if !floor.is_empty() {
+            let left = of_turns(run, works, size, &|calls, other| allowed(other) - calls);
+            budget.floor.push((shown(size), median(&floor)));
+            budget.left.push((shown(size), median(&left)));
+        }
     }
     budget
+}
+
+/// A value of the CPU time of two works, in microseconds for each request, in each turn.
+fn of_turns(run: &Run, works: (Of<'_>, Of<'_>), size: usize, value: &dyn Fn(f64, f64) -> f64) -> Vec<f64> {
+    let pairs = run.pairs(works, |cell| cell.setting == SETTING && cell.size == size);
+    pairs.into_iter().map(|(one, other)| value(one, other)).collect()
 }
 
 fn shown(size: usize) -> String {
@@ -562,16 +567,47 @@ mod tests {
             .iter()
             .flat_map(|(system, small, large)| [cell(system, KB, *small), cell(system, 100 * KB, *large)]);
         let run = Run { cells: cells.collect(), ..Run::default() };
-        let ratio = |cost: f64, size: usize| Some(cost / cpu(&run, "nginx", "DirectProxy", size)?);
-        let budget = Budget { bound: 0.75, ..Budget::default() };
-        let budget = compared(budget, &run, "busbar", "DirectProxy", SIZES, &ratio);
+        let works = (("busbar", "DirectProxy"), ("nginx", "DirectProxy"));
+        let budget = beside_relay(Budget { bound: 0.75, ..Budget::default() }, &run, works, SIZES);
         assert_eq!(budget.values, [("1 KB".to_owned(), 14.0 / 18.0), ("100 KB".to_owned(), 1.0)]);
         assert_eq!(budget.out_of_reach().collect::<Vec<_>>(), ["100 KB"]);
         assert_eq!(budget.left, [("1 KB".to_owned(), 2.5), ("100 KB".to_owned(), -5.0)]);
-        let times = |cost: f64, size: usize| Some(cpu(&run, "nginx", "DirectProxy", size)? / cost);
-        let budget = Budget { bound: 1.5, is_least: true, ..Budget::default() };
-        let budget = compared(budget, &run, "busbar", "DirectProxy", SIZES, &times);
+        let times = Budget { bound: 1.5, is_least: true, ..Budget::default() };
+        let budget = beside_relay(times, &run, works, SIZES);
         assert_eq!(budget.left, [("1 KB".to_owned(), 1.0), ("100 KB".to_owned(), -10.0)]);
+    }
+
+    /// One lucky turn of either changes nothing, nor does a machine that is slow in some turns.
+    #[test]
+    fn works_are_compared_turn_by_turn() {
+        let cell = |scenario: &str, (repetition, cpu): (usize, f64)| Cell {
+            system: "busbar".to_owned(),
+            scenario: scenario.to_owned(),
+            setting: SETTING.to_owned(),
+            size: KB,
+            right: 1,
+            cpu: Some(cpu),
+            repetition,
+            ..Cell::default()
+        };
+        let direct =
+            [(0, 10.0), (1, 20.0), (2, 5.0), (3, 10.0), (4, 12.0)].map(|turn| cell("DirectProxy", turn));
+        let routed =
+            [(0, 11.0), (1, 22.0), (2, 11.0), (3, 11.5), (5, 1.0)].map(|turn| cell("CBRProxy", turn));
+        let run = Run { cells: direct.into_iter().chain(routed).collect(), ..Run::default() };
+        let works = (("busbar", "CBRProxy"), ("busbar", "DirectProxy"));
+        let budget = compared(Budget::default(), &run, works, SIZES, |cost, direct| cost / direct);
+        // 1.1, 1.1, 2.2, 1.15; turns of only one of them do not count.
+        let near = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-9, "{found}, not {wanted}");
+        let (values, spread) = (&budget.values[0], &budget.spread[0]);
+        assert_eq!((budget.values.len(), values.0.as_str(), spread.0.as_str()), (1, "1 KB", "1 KB"));
+        near(values.1, 1.125);
+        near(spread.1.0, 1.1);
+        near(spread.1.1, 1.4125);
+        assert_eq!(
+            compared(Budget::default(), &run, works, &[MB], |a, _| a).absent.as_deref(),
+            Some("not measured in this run")
+        );
     }
 
     #[test]

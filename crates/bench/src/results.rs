@@ -49,8 +49,11 @@ pub struct Budget {
     pub bound: f64,
     /// Whether it is the least; otherwise it is the most.
     pub is_least: bool,
-    /// What was measured: of what (a size of messages), and the value.
+    /// What was measured: of what (a size of messages), and the value. Of several turns it is the median.
     pub values: Vec<(String, f64)>,
+    /// Between which values the middle half of the turns lies, for those that take turns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spread: Vec<(String, (f64, f64))>,
     /// The same values, were the system calls of a relay all that the work takes: what is better than these cannot be had.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub floor: Vec<(String, f64)>,
@@ -214,6 +217,19 @@ impl Run {
             }
         }
         all
+    }
+
+    /// CPU for each right answer of two works, each of a system in a scenario, from the turns in which both were measured.
+    /// What the machine does beside them changes from turn to turn, and is much the same for both of one turn.
+    pub fn pairs(
+        &self,
+        (one, other): ((&str, &str), (&str, &str)),
+        is_meant: impl Fn(&Cell) -> bool,
+    ) -> Vec<(f64, f64)> {
+        let of =
+            |(system, scenario)| self.of(system, scenario).filter(|cell| cell.right > 0 && is_meant(cell));
+        let second = |turn: usize| of(other).find(|cell| cell.repetition == turn)?.cpu;
+        of(one).filter_map(|cell| Some((cell.cpu?, second(cell.repetition)?))).collect()
     }
 
     /// The cells of a system in a scenario.

@@ -39,13 +39,22 @@ impl Summary {
 
 /// The middle value; the mean of the two in the middle of an even number; 0 without any.
 pub fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// Between which values the middle half lies: the quartiles.
+pub fn middle_half(values: &[f64]) -> (f64, f64) {
+    (quantile(values, 0.25), quantile(values, 0.75))
+}
+
+/// The value below which that share of the values lies, on the straight line between its neighbours; 0 without any.
+fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
-    }
+    let at = share * sorted.len().saturating_sub(1) as f64;
+    let Some(&below) = sorted.get(at as usize) else { return 0.0 };
+    let above = sorted.get(at as usize + 1).copied().unwrap_or(below);
+    below + (above - below) * at.fract()
 }
 
 /// Which of two systems is higher.

@@ -5,11 +5,12 @@ use super::soak::memory_charts;
 use super::{US, or_dash};
 use crate::report::{Block, Section, Table, number, size};
 use crate::results::{Budget, Run};
+use crate::statistics::median;
 
 /// What work may cost: what is missed first.
 pub(super) fn budget_section(run: &Run) -> Section {
     let mut section = Section::new("Budgets: what work may cost");
-    section.text("Each is a ratio of two measurements of this run that took turns, a time, or memory. CPU is that of the system for each right answer, the least of the turns: what else a machine does only adds to it. A budget is met if all of its values are within the bound. “System calls alone” is what would stand there if the work took nothing but the receiving and sending of a relay that does not understand HTTP (bench/floor), measured in the same turns: a bound that this misses is out of reach of every program that relays through user space. “Left” is the CPU time that the bound leaves for all else: HTTP, reading, transforming, writing.");
+    section.text("Each is a ratio of two measurements of this run that took turns, a time, or memory. CPU is that of the system for each right answer; two works are compared within each turn, and the median of the turns counts. In brackets: the middle half of the turns. A budget is met if all of its values are within the bound. “System calls alone” is what would stand there if the work took nothing but the receiving and sending of a relay that does not understand HTTP (bench/floor), measured in the same turns: a bound that this misses is out of reach of every program that relays through user space. “Left” is the CPU time that the bound leaves for all else: HTTP, reading, transforming, writing.");
     let headings =
         ["work", "measured", "bound:", "worst:", "all values", "system calls alone", "left, µs", "verdict"];
     let mut table = Table::new(&headings);
@@ -24,6 +25,11 @@ pub(super) fn budget_section(run: &Run) -> Section {
             "" => number(*value),
             case => format!("{} ({case})", number(*value)),
         };
+        let spread = |case: &str| {
+            let (_, (low, high)) = budget.spread.iter().find(|(of, _)| of == case)?;
+            Some(format!(" [{} to {}]", number(*low), number(*high)))
+        };
+        let values = budget.values.iter().map(|one| value(one) + &spread(&one.0).unwrap_or_default());
         let listed = |values: &[(String, f64)]| values.iter().map(value).collect::<Vec<_>>().join(", ");
         let or_none = |text: String| if text.is_empty() { "–".to_owned() } else { text };
         let beyond: Vec<&str> = budget.out_of_reach().collect();
@@ -38,7 +44,7 @@ pub(super) fn budget_section(run: &Run) -> Section {
             budget.unit.clone(),
             format!("{} {}", if budget.is_least { "at least" } else { "at most" }, number(budget.bound)),
             or_dash(budget.worst()),
-            listed(&budget.values),
+            values.collect::<Vec<_>>().join(", "),
             or_none(listed(&budget.floor)),
             or_none(listed(&budget.left)),
             verdict,
@@ -66,31 +72,27 @@ pub(super) fn budgets_in_short(section: &mut Section, runs: &[Run]) {
     }
 }
 
-/// Other builds of Busbar beside this one: the least CPU of the turns.
+/// Other builds of Busbar beside this one: the medians of the turns.
 pub(super) fn builds(section: &mut Section, run: &Run) {
     let mut table =
         Table::new(&["build", "scenario", "message:", "its CPU µs:", "CPU µs now:", "change, %:"]);
-    let least = |system: &str, scenario: &str, bytes: usize| {
-        let cells = run.of(system, scenario).filter(|cell| cell.size == bytes && cell.clients > 1);
-        cells.filter_map(|cell| cell.cpu).reduce(f64::min)
-    };
     let is_build =
         |system: &&crate::results::System| system.name != US && system.version.starts_with("busbar ");
     for system in run.systems.iter().filter(is_build) {
         for (scenario, bytes) in run.distinct(|cell| (cell.scenario.clone(), cell.size)) {
-            let (Some(before), Some(now)) =
-                (least(&system.name, &scenario, bytes), least(US, &scenario, bytes))
-            else {
+            let works = ((system.name.as_str(), scenario.as_str()), (US, scenario.as_str()));
+            let pairs = run.pairs(works, |cell| cell.size == bytes && cell.clients > 1);
+            if pairs.is_empty() {
                 continue;
-            };
-            let change = 100.0 * (now / before - 1.0);
+            }
+            let of = |value: fn(&(f64, f64)) -> f64| median(&pairs.iter().map(value).collect::<Vec<_>>());
             table.rows.push(vec![
                 system.name.clone(),
-                scenario,
+                scenario.clone(),
                 size(bytes),
-                number(before),
-                number(now),
-                format!("{change:+.1}"),
+                number(of(|pair| pair.0)),
+                number(of(|pair| pair.1)),
+                format!("{:+.1}", 100.0 * (of(|pair| pair.1 / pair.0) - 1.0)),
             ]);
         }
     }

@@ -15,7 +15,7 @@ pub struct Args {
     /// Seconds of each measurement; default 0.5.
     #[arg(long, value_name = "SECONDS", value_parser = super::load::some_seconds)]
     seconds: Option<Duration>,
-    /// How often the systems take turns; the least CPU counts. Default 5.
+    /// How often the systems take turns; the median of the turns counts. Default 7.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     turns: Option<u32>,
     /// Requests of the measurement of memory over time; default 1,000,000.
@@ -32,7 +32,7 @@ pub(super) fn options(
     turns: Option<u32>,
     requests: Option<u64>,
 ) -> Options {
-    let (usual, often, many) = if quick { (150, 2, 60_000) } else { (500, 5, 1_000_000) };
+    let (usual, often, many) = if quick { (150, 2, 60_000) } else { (500, 7, 1_000_000) };
     Options {
         quick,
         seconds: seconds.unwrap_or(Duration::from_millis(usual)),
