@@ -408,6 +408,43 @@ const FIELD: Shape = Shape {
     elements: &["element", "attribute", "call-query", "call-query-group"],
 };
 const CALL: Shape = Shape { attributes: &["href", "requiredRoles"], elements: &["with-param"] };
+const CONFIG: Shape = Shape { attributes: &["id", "enableOData"], elements: &["property"] };
+const WITH: Shape = Shape { attributes: &["name", "column", "query-param", "value"], elements: &[] };
+/// The attributes whose value is one of a few words. Another one has no effect, as in WSO2.
+const WORDS: [(&[&str], &[&str]); 4] = [
+    (
+        &[
+            "enableBatchRequests",
+            "enableBoxcarring",
+            "disableLegacyBoxcarringMode",
+            "enableDTP",
+            "disableStreaming",
+            "enableOData",
+            "returnGeneratedKeys",
+            "returnUpdatedRowCount",
+            "returnRequestStatus",
+            "useColumnNumbers",
+            "escapeNonPrintableChar",
+            "optional",
+            "forceDefault",
+        ],
+        &["true", "false"],
+    ),
+    (&["outputType"], &["xml", "json", "rdf"]),
+    (&["paramType", "exportType"], &["SCALAR", "ARRAY"]),
+    (&["serviceStatus"], &["active", "inactive"]),
+];
+/// The properties of a query, and whether each is a number.
+const PROPERTIES: [(&str, bool); 8] = [
+    ("query_timeout", true),
+    ("fetch_size", true),
+    ("fetch_direction", false),
+    ("max_rows", true),
+    ("max_field_size", true),
+    ("autocommit", false),
+    ("force_stored_proc", false),
+    ("force_jdbc_batch_requests", false),
+];
 const OPERATION: Shape = Shape {
     attributes: &["name", "path", "method", "returnRequestStatus", "disableStreaming", "description"],
     elements: &["call-query", "call-query-group", "description"],
@@ -450,6 +487,7 @@ impl DataService {
         }
         let mut configs = Vec::new();
         for config in element.children_named("config") {
+            check(&CONFIG, config, reading);
             let id = read::optional(config, "id")
                 .unwrap_or(Key { value: "default".to_owned(), span: config.start_tag() });
             let properties = config.children_named("property");
@@ -570,11 +608,7 @@ impl DataQuery {
             })
             .collect();
         let properties = element.child("properties").into_iter().flat_map(|p| p.elements());
-        let properties = properties
-            .map(|property| {
-                (property.attr("name").unwrap_or_default().trim().to_owned(), value(property, reading))
-            })
-            .collect();
+        let properties = properties.map(|element| property(element, reading)).collect();
         let parameters = element
             .children_named("param")
             .filter_map(|param| DataParameter::parse(param, reading))
@@ -753,6 +787,7 @@ impl DataCall {
         let query = read::required(element, "href", reading.diagnostics)?;
         let mut parameters = Vec::new();
         for param in element.children_named("with-param") {
+            check(&WITH, param, reading);
             let name = read::required(param, "name", reading.diagnostics)?;
             // Without a source it is the parameter of the same name.
             let value = value_of(param).unwrap_or_else(|| DataValue::Parameter(name.value.clone()));
@@ -826,6 +861,28 @@ fn whole(text: &str) -> Option<i64> {
     text.parse().ok().or_else(real)
 }
 
+/// A property of a query.
+fn property(element: &Element, reading: &mut Reading<'_>) -> (String, Key) {
+    const PREFIX: &str = "org.wso2.ws.dataservice.";
+    let name = element.attr("name").unwrap_or_default().trim().to_owned();
+    let value = value(element, reading);
+    let end = name.strip_prefix(PREFIX).unwrap_or(&name);
+    let span = element.value_span("name");
+    match PROPERTIES.iter().find(|(known, _)| *known == end) {
+        None => {
+            let message = format!("there is no property `{name}` of a query");
+            let found = Diagnostic::warning("unknown-option", message).at(span, "it has no effect");
+            reading.diagnostics.push(found.did_you_mean(end, PROPERTIES.iter().map(|(known, _)| *known)));
+        }
+        Some((_, true)) if !value.value.trim().is_empty() && value.value.trim().parse::<i64>().is_err() => {
+            let error = read::bad_setting(&name, value.value.trim(), value.span, "a whole number");
+            reading.diagnostics.push(error);
+        }
+        Some(_) => {}
+    }
+    (name, value)
+}
+
 fn is_true(element: &Element, name: &str) -> bool {
     element.attr(name).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
 }
@@ -841,8 +898,20 @@ fn check(shape: &Shape, element: &Element, reading: &mut Reading<'_>) {
         found
     };
     for attribute in element.attributes() {
-        if attribute.name.prefix.is_empty() && !shape.attributes.contains(&&*attribute.name.local) {
+        if !attribute.name.prefix.is_empty() {
+            continue;
+        }
+        let (name, value) = (&*attribute.name.local, attribute.value.trim());
+        if !shape.attributes.contains(&name) {
             reading.diagnostics.push(warn(read::unknown_attribute(element, attribute, shape.attributes)));
+        } else if let Some((_, words)) = WORDS.iter().find(|(names, _)| names.contains(&name))
+            && !value.is_empty()
+            && !words.iter().any(|word| word.eq_ignore_ascii_case(value))
+        {
+            let span = element.value_span(name);
+            let found = read::bad_setting(name, value, span, words.join(" or "));
+            let nearest = words.iter().copied();
+            reading.diagnostics.push(warn(found.did_you_mean(value, nearest)));
         }
     }
     for child in element.elements().filter(|child| !shape.elements.contains(&child.local())) {
