@@ -1,6 +1,7 @@
 //! JDBC URLs: database, address, and options for the driver.
 
 use message::form::decode_percent;
+use std::borrow::Cow;
 use std::fmt;
 
 /// A database with a driver.
@@ -353,15 +354,29 @@ impl Target {
         self.dialect == Dialect::Sqlite && self.database.is_none()
     }
 
+    /// A statement in the form that the URL asks for: with `escapeSyntaxCallMode` (`call`, `callIfNoReturn`) PostgreSQL's `{call p(?)}` calls a
+    /// procedure, without its braces; else it selects from a function. Positions in the text stay.
+    pub fn escaped_call<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let calls = self.dialect == Dialect::Postgres
+            && self.option("escapeSyntaxCallMode").is_some_and(|mode| {
+                mode.eq_ignore_ascii_case("call") || mode.eq_ignore_ascii_case("callIfNoReturn")
+            });
+        let whole = text.trim_end().trim_end_matches(';').trim_end();
+        let inside = whole.trim_start().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        let word = inside.and_then(|inside| inside.trim_start().get(..4));
+        if !calls || !word.is_some_and(|word| word.eq_ignore_ascii_case("call")) {
+            return Cow::Borrowed(text);
+        }
+        let begin = whole.len() - whole.trim_start().len();
+        Cow::Owned(format!("{} {} ", &text[..begin], &whole[begin + 1..whole.len() - 1]))
+    }
+
     /// Options of the URL that would have an effect and are not supported, each with the reason.
     pub fn not_honoured(&self) -> Vec<(&str, &'static str)> {
         let mut found = Vec::new();
         for (name, _) in &self.options {
             let why = match (self.dialect, &*name.to_ascii_lowercase()) {
                 (Dialect::Postgres, "stringtype") => "parameters have the type that the statement says",
-                (Dialect::Postgres, "escapesyntaxcallmode") => {
-                    "`{call p(?)}` selects from a function: write `CALL p(?)` for a procedure"
-                }
                 (Dialect::Postgres, "sslcert" | "sslkey" | "sslpassword" | "sslfactory") => {
                     "client certificates are not sent"
                 }
@@ -465,5 +480,28 @@ mod tests {
             assert!(target.stands_in);
         }
         assert!(parse("jdbc:derby://localhost:1527/esbdb", true).is_err());
+    }
+
+    #[test]
+    fn procedures_are_called_as_the_url_asks() {
+        let target = |url: &str| parse(url, false).unwrap();
+        let called = target("jdbc:postgresql://h/d?escapeSyntaxCallMode=callIfNoReturn");
+        for (text, wanted) in [
+            ("{call p(?, :a)}", " call p(?, :a) "),
+            (" { CALL p() } ; ", "   CALL p()  "),
+            ("{? = call f(?)}", "{? = call f(?)}"),
+            ("call p()", "call p()"),
+            ("{}", "{}"),
+            ("{é}", "{é}"),
+        ] {
+            assert_eq!(called.escaped_call(text), wanted, "{text}");
+        }
+        for url in [
+            "jdbc:postgresql://h/d",
+            "jdbc:postgresql://h/d?escapeSyntaxCallMode=select",
+            "jdbc:mysql://h/d?escapeSyntaxCallMode=call",
+        ] {
+            assert_eq!(target(url).escaped_call("{call p()}"), "{call p()}", "{url}");
+        }
     }
 }
