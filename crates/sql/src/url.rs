@@ -354,6 +354,89 @@ impl Target {
         self.dialect == Dialect::Sqlite && self.database.is_none()
     }
 
+    /// The options that have an effect on connections of this kind, as they are usually written.
+    fn options_that_count(&self) -> &'static [&'static str] {
+        match self.dialect {
+            Dialect::Postgres => &[
+                "user",
+                "password",
+                "sslmode",
+                "ssl",
+                "sslrootcert",
+                "currentSchema",
+                "ApplicationName",
+                "prepareThreshold",
+                "escapeSyntaxCallMode",
+            ],
+            Dialect::MySql => &[
+                "user",
+                "password",
+                "sslMode",
+                "useSSL",
+                "requireSSL",
+                "verifyServerCertificate",
+                "sslrootcert",
+                "sessionVariables",
+                "tinyInt1isBit",
+            ],
+            Dialect::Sqlite => &["foreign_keys", "journal_mode", "mode"],
+            Dialect::SqlServer => &[
+                "databaseName",
+                "serverName",
+                "portNumber",
+                "instanceName",
+                "user",
+                "password",
+                "encrypt",
+                "trustServerCertificate",
+                "hostNameInCertificate",
+                "sslrootcert",
+                "applicationName",
+                "applicationIntent",
+            ],
+        }
+    }
+
+    /// Options of the URL that are none of those that count, with these: one that is nearly like them is probably misspelt.
+    pub fn other_options(&self) -> (Vec<&str>, &'static [&'static str]) {
+        let count = self.options_that_count();
+        let is_other = |name: &&str| !count.iter().any(|counts| counts.eq_ignore_ascii_case(name));
+        (self.options.iter().map(|(name, _)| name.as_str()).filter(is_other).collect(), count)
+    }
+
+    /// Options of the URL with a value with which no connection can be made: name, value, and what it may be.
+    pub fn wrong_options(&self) -> Vec<(&'static str, &str, &'static str)> {
+        let modes: &[(&str, &[&str], &str)] = match self.dialect {
+            Dialect::Postgres => &[(
+                "sslmode",
+                &["disable", "allow", "prefer", "require", "verify-ca", "verify-full"],
+                "disable, prefer, require, verify-ca or verify-full",
+            )],
+            Dialect::MySql => &[(
+                "sslMode",
+                &[
+                    "disabled",
+                    "disable",
+                    "preferred",
+                    "required",
+                    "trust",
+                    "verify-ca",
+                    "verify-identity",
+                    "verify-full",
+                ],
+                "DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY",
+            )],
+            // Where it is wrong the URL is none.
+            Dialect::SqlServer | Dialect::Sqlite => &[],
+        };
+        let wrong = modes.iter().filter_map(|&(name, values, expected)| {
+            let value = self.option(name)?;
+            let plain = value.to_ascii_lowercase().replace('_', "-");
+            (!values.contains(&plain.as_str())).then_some((name, value, expected))
+        });
+        wrong.collect()
+    }
+
     /// A statement in the form that the URL asks for: with `escapeSyntaxCallMode` (`call`, `callIfNoReturn`) PostgreSQL's `{call p(?)}` calls a
     /// procedure, without its braces; else it selects from a function. Positions in the text stay.
     pub fn escaped_call<'t>(&self, text: &'t str) -> Cow<'t, str> {
@@ -502,6 +585,24 @@ mod tests {
             "jdbc:mysql://h/d?escapeSyntaxCallMode=call",
         ] {
             assert_eq!(target(url).escaped_call("{call p()}"), "{call p()}", "{url}");
+        }
+    }
+
+    /// A misspelt `sslmode` would be a connection without TLS, and a wrong one none at all.
+    #[test]
+    fn options_that_do_not_count_and_wrong_ones_are_known() {
+        let target = |url: &str| parse(url, false).unwrap();
+        let found = target("jdbc:postgresql://h/d?sslmod=require&SSLROOTCERT=a.pem&sslmode=verify-full");
+        assert_eq!(found.other_options().0, ["sslmod"]);
+        assert!(found.wrong_options().is_empty());
+        for (url, wrong) in [
+            ("jdbc:postgresql://h/d?sslmode=required", Some("sslmode")),
+            ("jdbc:mysql://h/d?sslMode=VERIFY-CA", None),
+            ("jdbc:mysql://h/d?sslMode=full", Some("sslMode")),
+            ("jdbc:sqlite:/tmp/a.db", None),
+        ] {
+            let target = target(url);
+            assert_eq!(target.wrong_options().first().map(|(name, ..)| *name), wrong, "{url}");
         }
     }
 }
