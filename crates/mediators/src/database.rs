@@ -301,24 +301,25 @@ impl Work {
             let message = "there is no database for this step";
             Fault { status: 503, ..Fault::new(message).because(why.clone()) }
         })?;
-        match transaction {
-            Some(transaction) => transaction.enlist(pool).await.map_err(|why| match why {
+        let failed = |error: Error| self.fault(&self.statements[0], &error);
+        if let Some(transaction) = transaction {
+            let joined = transaction.enlist(pool).await.map_err(|why| match why {
                 Refused::Fault(fault) => *fault,
-                Refused::Sql(error) => self.fault(&self.statements[0], &error),
-            }),
-            None if self.needs_transaction => {
-                Err(Fault::new("there is no transaction that this step could take part in")
-                    .because("useTransaction=\"true\" needs <transaction action=\"new\"/> before it"))
-            }
-            None => {
-                let failed = |error: Error| self.fault(&self.statements[0], &error);
-                let mut lease = pool.get().await.map_err(failed)?;
-                if !pool.autocommit() {
-                    lease.begin().await.map_err(failed)?;
-                }
-                Ok(Session::Own(Box::new(lease)))
+                Refused::Sql(error) => failed(error),
+            })?;
+            if let Some(session) = joined {
+                return Ok(session);
             }
         }
+        if self.needs_transaction {
+            return Err(Fault::new("there is no transaction that this step could take part in")
+                .because("useTransaction=\"true\" needs <transaction action=\"new\"/> before it"));
+        }
+        let mut lease = pool.get().await.map_err(failed)?;
+        if !pool.autocommit() {
+            lease.begin().await.map_err(failed)?;
+        }
+        Ok(Session::Own(Box::new(lease)))
     }
 
     /// As faults of WSO2 say it, with what the database says in the detail.
