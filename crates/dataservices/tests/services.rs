@@ -1203,18 +1203,14 @@ fn what_has_no_effect_is_named() {
 /// What is misspelt beside the names of elements: words, properties, variables of a path.
 #[test]
 fn what_is_misspelt_has_no_effect_and_is_named() {
-    let properties = [
-        "<property name='org.wso2.ws.dataservice.query_timout'>5</property>",
-        "<property name='org.wso2.ws.dataservice.max_rows'>many</property>",
-    ];
+    let property = "<property name='org.wso2.ws.dataservice.query_timout'>5</property>";
     let inside = format!(
         "<query id='one' useConfig='db' returnGeneratedKeys='yes'><sql>select :id as a</sql>\
-         <param name='id' sqlType='STRING' paramType='LIST'/><properties>{}</properties>\
+         <param name='id' sqlType='STRING' paramType='LIST'/><properties>{property}</properties>\
          <result element='R' outputType='jsn'><element name='a' column='a' export='e' exportType='LIST' optional='1'/></result></query>\
          <resource path='a/{{idd}}' method='GET'><call-query href='one'><with-param name='id' query-parm='id'/></call-query></resource>\
          <resource path='b/{{ID}}' method='GET'><call-query href='one'><with-param name='id' query-param='id'/></call-query></resource>\
          <resource path='c/{{id}}' method='GET'><call-query href='one'/></resource>",
-        properties.concat(),
     );
     let tested = tested("enableBoxcarring='1' disableStreaming='True'", &memory("misspelt"), &inside, "");
     let wanted = [
@@ -1224,7 +1220,6 @@ fn what_is_misspelt_has_no_effect_and_is_named() {
         "bad-value: `outputType` cannot be `jsn`",
         "bad-value: `exportType` cannot be `LIST`",
         "bad-value: `optional` cannot be `1`",
-        "bad-value: `org.wso2.ws.dataservice.max_rows` cannot be `many`",
         "unknown-option: there is no property `org.wso2.ws.dataservice.query_timout` of a query",
         "unknown-attribute: `with-param` has no attribute `query-parm`",
         "unmapped-parameter: `{idd}` of the path is no parameter of the query",
@@ -1241,6 +1236,13 @@ fn what_is_misspelt_has_no_effect_and_is_named() {
         !tested.reports("{ID}") && !tested.reports("{id}") && !tested.reports("disableStreaming"),
         "{:?}",
         tested.found
+    );
+    let many = "<query id='one'><sql>select 1 a</sql><properties><property name='org.wso2.ws.dataservice.max_rows'>many</property></properties></query>";
+    let found = support::tested("", &memory("many"), many, "");
+    assert!(
+        found.reports("bad-value: `org.wso2.ws.dataservice.max_rows` cannot be `many`"),
+        "{:?}",
+        found.found
     );
 }
 
