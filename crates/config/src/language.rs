@@ -2,7 +2,7 @@
 //! (`busbar schema`). What mediators take is in their definitions.
 
 use crate::artifacts::{
-    api, data_service, data_source, event_source, executor, inbound, local_entry, message_processor,
+    api, data_shape, data_source, event_source, executor, inbound, local_entry, message_processor,
     message_store, proxy, registry,
 };
 use crate::artifacts::{sequence, task, template};
@@ -102,7 +102,7 @@ pub fn parts() -> Vec<Part> {
         part_with("datasource/jndiConfig", &["useDataSourceFactory", "useJndiReference"], &["name"], Any),
         part_with("datasource/definition", &["type", "useJndiReference"], &["configuration"], Elements),
         part_with("datasource/definition/configuration", &[], &[], Any),
-        part_with("data", data_service::SHAPE.attributes, data_service::SHAPE.elements, Any),
+        part_with("data", data_shape::SHAPE.attributes, data_shape::SHAPE.elements, Any),
         part("localEntry", &local_entry::SHAPE, Any),
         part("task", &task::SHAPE, Elements),
         part("task/trigger", &task::TRIGGER, Elements),

@@ -42,10 +42,10 @@ impl Ask {
 }
 
 /// The suffix of the name of a batch request.
-const BATCH: &str = "_batch_req";
+pub(crate) const BATCH: &str = "_batch_req";
 
 /// The element of a request box.
-const BOX: &str = "request_box";
+pub(crate) const BOX: &str = "request_box";
 
 /// The session operations that older clients use for request boxes.
 const SESSIONS: [&str; 3] = ["begin_boxcar", "end_boxcar", "abort_boxcar"];

@@ -18,6 +18,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+/// The element around the answer to a request box.
+pub(crate) const BOX_ANSWER: &str = "DATA_SERVICE_REQUEST_BOX_RESPONSE";
+
 /// The limits of a run, and who it is for.
 pub(crate) struct Terms {
     pub form: Form,
@@ -164,7 +167,6 @@ impl Run {
 
     /// Runs several operations. As in WSO2, the response is that of the last one, in an element of its own.
     async fn several(&mut self, all: &[Ask]) -> Result<bool, Trouble> {
-        const AROUND: &str = "DATA_SERVICE_REQUEST_BOX_RESPONSE";
         let Some((last, before)) = all.split_last() else { return Ok(false) };
         for ask in before {
             let writer = self.unheard();
@@ -173,10 +175,10 @@ impl Run {
             done?;
         }
         let namespace: Arc<str> = Arc::from(config::DATA_SERVICE_NAMESPACE);
-        self.writer.start(AROUND, &namespace);
+        self.writer.start(BOX_ANSWER, &namespace);
         self.writer.started();
         self.boxed(last).await?;
-        self.writer.end_element(AROUND);
+        self.writer.end_element(BOX_ANSWER);
         Ok(true)
     }
 

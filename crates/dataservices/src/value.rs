@@ -1,7 +1,7 @@
 //! Values: of columns as WSO2 writes them, and of parameters with their checks.
 
 use jiff::civil::{Date, DateTime, Time};
-use jiff::tz::TimeZone;
+use jiff::{SignedDuration, tz::TimeZone};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -40,7 +40,10 @@ pub(crate) fn text(value: &sql::Value) -> Option<Cow<'_, str>> {
 }
 
 fn offset(at: DateTime) -> Option<String> {
-    let seconds = zone().to_ambiguous_zoned(at).compatible().ok()?.offset().seconds();
+    let instant = |at| zone().to_ambiguous_zoned(at).compatible().ok();
+    // The last day of the year 9999 is no instant of the library: it has the offset of those before it.
+    let zoned = instant(at).or_else(|| instant(at.checked_sub(SignedDuration::from_hours(72)).ok()?));
+    let seconds = zoned?.offset().seconds();
     let (sign, minutes) = (if seconds < 0 { '-' } else { '+' }, seconds.unsigned_abs() / 60);
     Some(format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60))
 }
@@ -166,6 +169,11 @@ mod tests {
         assert!(day.starts_with("2026-11-23") && day.len() == 16, "{day}");
         let at = text(sql::Value::Timestamp("2026-11-23 10:15:30.5".into())).unwrap();
         assert!(at.starts_with("2026-11-23T10:15:30.500") && at.len() == 29, "{at}");
+        // The last day, which stands for "for ever", is written as the others are.
+        let day = text(sql::Value::Date("9999-12-31".into())).unwrap();
+        assert!(day.starts_with("9999-12-31") && day.len() == 16, "{day}");
+        let at = text(sql::Value::Timestamp("9999-12-31 23:59:59.999".into())).unwrap();
+        assert!(at.starts_with("9999-12-31T23:59:59.999") && at.len() == 29, "{at}");
         let time = text(sql::Value::Time("10:15:30".into())).unwrap();
         assert!(time.ends_with(":30.000Z"), "{time}");
         assert_eq!(text(sql::Value::Time("-26:03:04".into())).as_deref(), Some("-26:03:04"));

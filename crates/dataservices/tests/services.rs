@@ -6,6 +6,7 @@
 mod support;
 
 use flow::testing::Tested;
+use std::collections::HashMap;
 use support::{Server, ask, call, get, get_json, json, memory, operation, query, soap, source, tested};
 
 /// What every database must do.
@@ -1199,6 +1200,52 @@ fn what_has_no_effect_is_named() {
     assert_eq!(get(&tested, "one").status, 200);
 }
 
+/// What is misspelt beside the names of elements: words, properties, variables of a path.
+#[test]
+fn what_is_misspelt_has_no_effect_and_is_named() {
+    let property = "<property name='org.wso2.ws.dataservice.query_timout'>5</property>";
+    let inside = format!(
+        "<query id='one' useConfig='db' returnGeneratedKeys='yes'><sql>select :id as a</sql>\
+         <param name='id' sqlType='STRING' paramType='LIST'/><properties>{property}</properties>\
+         <result element='R' outputType='jsn'><element name='a' column='a' export='e' exportType='LIST' optional='1'/></result></query>\
+         <resource path='a/{{idd}}' method='GET'><call-query href='one'><with-param name='id' query-parm='id'/></call-query></resource>\
+         <resource path='b/{{ID}}' method='GET'><call-query href='one'><with-param name='id' query-param='id'/></call-query></resource>\
+         <resource path='c/{{id}}' method='GET'><call-query href='one'/></resource>",
+    );
+    let tested = tested("enableBoxcarring='1' disableStreaming='True'", &memory("misspelt"), &inside, "");
+    let wanted = [
+        "bad-value: `enableBoxcarring` cannot be `1`",
+        "bad-value: `returnGeneratedKeys` cannot be `yes`",
+        "bad-value: `paramType` cannot be `LIST`",
+        "bad-value: `outputType` cannot be `jsn`",
+        "bad-value: `exportType` cannot be `LIST`",
+        "bad-value: `optional` cannot be `1`",
+        "unknown-option: there is no property `org.wso2.ws.dataservice.query_timout` of a query",
+        "unknown-attribute: `with-param` has no attribute `query-parm`",
+        "unmapped-parameter: `{idd}` of the path is no parameter of the query",
+    ];
+    for says in wanted {
+        assert_eq!(
+            tested.found.iter().filter(|finding| finding.contains(says)).count(),
+            1,
+            "{says}: {:?}",
+            tested.found
+        );
+    }
+    assert!(
+        !tested.reports("{ID}") && !tested.reports("{id}") && !tested.reports("disableStreaming"),
+        "{:?}",
+        tested.found
+    );
+    let many = "<query id='one'><sql>select 1 a</sql><properties><property name='org.wso2.ws.dataservice.max_rows'>many</property></properties></query>";
+    let found = support::tested("", &memory("many"), many, "");
+    assert!(
+        found.reports("bad-value: `org.wso2.ws.dataservice.max_rows` cannot be `many`"),
+        "{:?}",
+        found.found
+    );
+}
+
 /// A taker that lets an answer lie has the database wait: what was written for it and not taken is bounded.
 #[test]
 fn a_slow_client_has_the_database_wait() {
@@ -1538,4 +1585,80 @@ fn it_says_what_it_is() {
     assert!(openapi.status == 200 && openapi.body.contains(r#""/r/{A}":{"get""#), "{openapi:?}");
     let response = get(&tested, "one?a=1");
     assert_eq!(response.body, "<R xmlns=\"urn:shop\"><Row><a>1</a></Row></R>");
+}
+
+/// What makes classes of a WSDL refuses one that declares an element twice, or that answers with one that is declared nowhere.
+#[test]
+fn a_wsdl_declares_each_element_of_its_messages_once() {
+    let result = |name: &str, more: &str, column: &str| {
+        format!(
+            "<result element='{name}' rowName='row' {more}><element name='{column}' column='{column}' xsdType='integer'/></result>"
+        )
+    };
+    let inside = [
+        // A result that is called like its operation, and two results of one name.
+        query("items", "select 1 a", &result("items", "", "a")),
+        query("one", "select 1 a", &result("R", "", "a")),
+        query("two", "select 1 b", &result("R", "", "b")),
+        query("far", "select 1 a", &result("F", "defaultNamespace='urn:far'", "a")),
+        query(
+            "mixed",
+            "select 1 a",
+            "<result element='M' rowName='row'><element name='a' column='a' namespace='urn:far' requiredRoles='clerk'/><call-query href='one'/></result>",
+        ),
+        query("save", "select 1", ""),
+        ["items", "one", "two", "far", "mixed"].map(|name| operation(name, &[])).concat(),
+        "<operation name='save' returnRequestStatus='true'><call-query href='save'/></operation>".to_owned(),
+    ]
+    .concat();
+    let attributes = "serviceNamespace='urn:shop' enableBatchRequests='true' enableBoxcarring='true'";
+    let described = tested(attributes, &memory("declared"), &inside, "");
+    let wsdl = ask(&described, "GET", "/services/Shop?wsdl", &[], "").body;
+    let mut schemas = HashMap::new();
+    for schema in wsdl.split("<xs:schema targetNamespace=\"").skip(1) {
+        let (namespace, rest) = schema.split_once('"').unwrap();
+        let inside = rest.split_once('>').unwrap().1.split_once("</xs:schema>").unwrap().0;
+        assert!(schemas.insert(namespace, inside).is_none(), "{namespace}");
+    }
+    let parts: Vec<(&str, &str)> = wsdl
+        .split("<part xmlns:own=\"")
+        .skip(1)
+        .map(|part| {
+            let (namespace, rest) = part.split_once('"').unwrap();
+            (namespace, rest.split_once("element=\"own:").unwrap().1.split_once('"').unwrap().0)
+        })
+        .collect();
+    assert_eq!(parts.len(), 8, "{parts:?}");
+    for (namespace, name) in parts {
+        let declaration = format!("<xs:element name=\"{name}\"");
+        assert!(schemas[namespace].contains(&declaration), "{namespace} {name}: {wsdl}");
+    }
+    for request in ["items_batch_req", "save_batch_req", "request_box"] {
+        assert!(wsdl.contains(&format!("element=\"ns:{request}\"")), "{request}: {wsdl}");
+    }
+    // A schema that is not valid is reported where the configuration loads.
+    for (namespace, inside) in &schemas {
+        let entry = format!(
+            "<localEntry key='schema'><xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' xmlns:ns='urn:shop' targetNamespace='{namespace}' elementFormDefault='qualified'>{inside}</xs:schema></localEntry>\
+             <proxy name='V'><target><inSequence><validate><schema key='schema'/><on-fail><respond/></on-fail></validate><respond/></inSequence></target></proxy>"
+        );
+        let validating = tested("", &memory("validating"), "", &entry);
+        assert!(
+            validating.found.iter().all(|finding| !finding.contains("schema")),
+            "{namespace}: {:?}",
+            validating.found
+        );
+    }
+    // What is sent is what is described.
+    let entry = format!(
+        "<localEntry key='schema'><xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' xmlns:ns='urn:shop' targetNamespace='urn:shop' elementFormDefault='qualified'>{}</xs:schema></localEntry>\
+         <proxy name='V'><target><inSequence><validate><schema key='schema'/><on-fail><payloadFactory media-type='xml'><format><invalid xmlns=''/></format><args/></payloadFactory><respond/></on-fail></validate><respond/></inSequence></target></proxy>",
+        schemas["urn:shop"]
+    );
+    let validating = tested("", &memory("validating2"), "", &entry);
+    for name in ["items", "one", "two", "mixed"] {
+        let sent = get(&described, name).body;
+        let answer = ask(&validating, "POST", "/services/V", &[("Content-Type", "application/xml")], &sent);
+        assert!(answer.status == 200 && !answer.body.contains("invalid"), "{name}: {sent}: {answer:?}");
+    }
 }

@@ -93,13 +93,13 @@ enum Column {
 pub(crate) fn compile(element: &Element, compiler: &mut Compiler<'_>, reads: bool) -> Option<Work> {
     let mut ok = true;
     let pool = connection(element, compiler);
-    let dialect = match &pool {
-        Some(Ok(pool)) => pool.dialect(),
-        _ => sql::Dialect::Sqlite,
+    let target = match &pool {
+        Some(Ok(pool)) => Some(pool.target()),
+        _ => None,
     };
     let mut statements = Vec::new();
     for child in element.children_named("statement") {
-        match statement(child, dialect, compiler, reads) {
+        match statement(child, target, compiler, reads) {
             Some(prepared) => statements.push(prepared),
             None => ok = false,
         }
@@ -115,7 +115,7 @@ pub(crate) fn compile(element: &Element, compiler: &mut Compiler<'_>, reads: boo
 /// Compiles a `statement`; `reads`: its results go into properties. `None` after a recorded error.
 fn statement(
     element: &Element,
-    dialect: sql::Dialect,
+    target: Option<&sql::Target>,
     compiler: &mut Compiler<'_>,
     reads: bool,
 ) -> Option<Prepared> {
@@ -126,7 +126,10 @@ fn statement(
         missing(element, "an `sql`", compiler);
         return None;
     }
-    let statement = Statement::new(&text, dialect);
+    let statement = match target {
+        Some(target) => Statement::new(&target.escaped_call(&text), target.dialect),
+        None => Statement::new(&text, sql::Dialect::Sqlite),
+    };
     let mut parameters = Vec::new();
     for child in element.children_named("parameter") {
         parameters.push(parameter(child, compiler)?);
@@ -298,24 +301,25 @@ impl Work {
             let message = "there is no database for this step";
             Fault { status: 503, ..Fault::new(message).because(why.clone()) }
         })?;
-        match transaction {
-            Some(transaction) => transaction.enlist(pool).await.map_err(|why| match why {
+        let failed = |error: Error| self.fault(&self.statements[0], &error);
+        if let Some(transaction) = transaction {
+            let joined = transaction.enlist(pool).await.map_err(|why| match why {
                 Refused::Fault(fault) => *fault,
-                Refused::Sql(error) => self.fault(&self.statements[0], &error),
-            }),
-            None if self.needs_transaction => {
-                Err(Fault::new("there is no transaction that this step could take part in")
-                    .because("useTransaction=\"true\" needs <transaction action=\"new\"/> before it"))
-            }
-            None => {
-                let failed = |error: Error| self.fault(&self.statements[0], &error);
-                let mut lease = pool.get().await.map_err(failed)?;
-                if !pool.autocommit() {
-                    lease.begin().await.map_err(failed)?;
-                }
-                Ok(Session::Own(Box::new(lease)))
+                Refused::Sql(error) => failed(error),
+            })?;
+            if let Some(session) = joined {
+                return Ok(session);
             }
         }
+        if self.needs_transaction {
+            return Err(Fault::new("there is no transaction that this step could take part in")
+                .because("useTransaction=\"true\" needs <transaction action=\"new\"/> before it"));
+        }
+        let mut lease = pool.get().await.map_err(failed)?;
+        if !pool.autocommit() {
+            lease.begin().await.map_err(failed)?;
+        }
+        Ok(Session::Own(Box::new(lease)))
     }
 
     /// As faults of WSO2 say it, with what the database says in the detail.

@@ -1,6 +1,9 @@
 //! Parameters of statements, by the types of JDBC.
 
+use crate::value::local;
+use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime, Time};
+use jiff::fmt::temporal::Pieces;
 use std::str::FromStr;
 
 /// A type of JDBC, as configurations name it.
@@ -242,8 +245,10 @@ fn timestamp(text: &str) -> Option<DateTime> {
     }
     let has_offset = text.ends_with('Z') || text.get(19..).is_some_and(|rest| rest.contains(['+', '-']));
     if has_offset {
-        let instant: jiff::Timestamp = text.replacen(' ', "T", 1).parse().ok()?;
-        return Some(instant.to_zoned(jiff::tz::TimeZone::system()).datetime());
+        let pieces = Pieces::parse(text).ok()?;
+        let west = -pieces.to_numeric_offset()?.seconds();
+        let there = pieces.date().to_datetime(pieces.time()?);
+        return local(there.checked_add(SignedDuration::from_secs(west.into())).ok()?);
     }
     text.replacen(' ', "T", 1).parse().ok()
 }
@@ -294,6 +299,9 @@ mod tests {
         ] {
             assert_eq!(parse(name, text), Ok(wanted), "{name} {text}");
         }
+        // The last day that there is, with the zone that many write it with.
+        let last = parse("TIMESTAMP", "9999-12-31T09:00:00Z").unwrap();
+        assert!(matches!(last, Parameter::Timestamp(at) if at.year() == 9999), "{last:?}");
         for (name, text) in [
             ("TINYINT", "128"),
             ("INTEGER", "7 or 1=1"),

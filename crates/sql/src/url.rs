@@ -1,6 +1,7 @@
 //! JDBC URLs: database, address, and options for the driver.
 
 use message::form::decode_percent;
+use std::borrow::Cow;
 use std::fmt;
 
 /// A database with a driver.
@@ -353,15 +354,112 @@ impl Target {
         self.dialect == Dialect::Sqlite && self.database.is_none()
     }
 
+    /// The options that have an effect on connections of this kind, as they are usually written.
+    fn options_that_count(&self) -> &'static [&'static str] {
+        match self.dialect {
+            Dialect::Postgres => &[
+                "user",
+                "password",
+                "sslmode",
+                "ssl",
+                "sslrootcert",
+                "currentSchema",
+                "ApplicationName",
+                "prepareThreshold",
+                "escapeSyntaxCallMode",
+            ],
+            Dialect::MySql => &[
+                "user",
+                "password",
+                "sslMode",
+                "useSSL",
+                "requireSSL",
+                "verifyServerCertificate",
+                "sslrootcert",
+                "sessionVariables",
+                "tinyInt1isBit",
+            ],
+            Dialect::Sqlite => &["foreign_keys", "journal_mode", "mode"],
+            Dialect::SqlServer => &[
+                "databaseName",
+                "serverName",
+                "portNumber",
+                "instanceName",
+                "user",
+                "password",
+                "encrypt",
+                "trustServerCertificate",
+                "hostNameInCertificate",
+                "sslrootcert",
+                "applicationName",
+                "applicationIntent",
+            ],
+        }
+    }
+
+    /// Options of the URL that are none of those that count, with these: one that is nearly like them is probably misspelt.
+    pub fn other_options(&self) -> (Vec<&str>, &'static [&'static str]) {
+        let count = self.options_that_count();
+        let is_other = |name: &&str| !count.iter().any(|counts| counts.eq_ignore_ascii_case(name));
+        (self.options.iter().map(|(name, _)| name.as_str()).filter(is_other).collect(), count)
+    }
+
+    /// Options of the URL with a value with which no connection can be made: name, value, and what it may be.
+    pub fn wrong_options(&self) -> Vec<(&'static str, &str, &'static str)> {
+        let modes: &[(&str, &[&str], &str)] = match self.dialect {
+            Dialect::Postgres => &[(
+                "sslmode",
+                &["disable", "allow", "prefer", "require", "verify-ca", "verify-full"],
+                "disable, prefer, require, verify-ca or verify-full",
+            )],
+            Dialect::MySql => &[(
+                "sslMode",
+                &[
+                    "disabled",
+                    "disable",
+                    "preferred",
+                    "required",
+                    "trust",
+                    "verify-ca",
+                    "verify-identity",
+                    "verify-full",
+                ],
+                "DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY",
+            )],
+            // Where it is wrong the URL is none.
+            Dialect::SqlServer | Dialect::Sqlite => &[],
+        };
+        let wrong = modes.iter().filter_map(|&(name, values, expected)| {
+            let value = self.option(name)?;
+            let plain = value.to_ascii_lowercase().replace('_', "-");
+            (!values.contains(&plain.as_str())).then_some((name, value, expected))
+        });
+        wrong.collect()
+    }
+
+    /// A statement in the form that the URL asks for: with `escapeSyntaxCallMode` (`call`, `callIfNoReturn`) PostgreSQL's `{call p(?)}` calls a
+    /// procedure, without its braces; else it selects from a function. Positions in the text stay.
+    pub fn escaped_call<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let calls = self.dialect == Dialect::Postgres
+            && self.option("escapeSyntaxCallMode").is_some_and(|mode| {
+                mode.eq_ignore_ascii_case("call") || mode.eq_ignore_ascii_case("callIfNoReturn")
+            });
+        let whole = text.trim_end().trim_end_matches(';').trim_end();
+        let inside = whole.trim_start().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        let word = inside.and_then(|inside| inside.trim_start().get(..4));
+        if !calls || !word.is_some_and(|word| word.eq_ignore_ascii_case("call")) {
+            return Cow::Borrowed(text);
+        }
+        let begin = whole.len() - whole.trim_start().len();
+        Cow::Owned(format!("{} {} ", &text[..begin], &whole[begin + 1..whole.len() - 1]))
+    }
+
     /// Options of the URL that would have an effect and are not supported, each with the reason.
     pub fn not_honoured(&self) -> Vec<(&str, &'static str)> {
         let mut found = Vec::new();
         for (name, _) in &self.options {
             let why = match (self.dialect, &*name.to_ascii_lowercase()) {
                 (Dialect::Postgres, "stringtype") => "parameters have the type that the statement says",
-                (Dialect::Postgres, "escapesyntaxcallmode") => {
-                    "`{call p(?)}` selects from a function: write `CALL p(?)` for a procedure"
-                }
                 (Dialect::Postgres, "sslcert" | "sslkey" | "sslpassword" | "sslfactory") => {
                     "client certificates are not sent"
                 }
@@ -465,5 +563,46 @@ mod tests {
             assert!(target.stands_in);
         }
         assert!(parse("jdbc:derby://localhost:1527/esbdb", true).is_err());
+    }
+
+    #[test]
+    fn procedures_are_called_as_the_url_asks() {
+        let target = |url: &str| parse(url, false).unwrap();
+        let called = target("jdbc:postgresql://h/d?escapeSyntaxCallMode=callIfNoReturn");
+        for (text, wanted) in [
+            ("{call p(?, :a)}", " call p(?, :a) "),
+            (" { CALL p() } ; ", "   CALL p()  "),
+            ("{? = call f(?)}", "{? = call f(?)}"),
+            ("call p()", "call p()"),
+            ("{}", "{}"),
+            ("{é}", "{é}"),
+        ] {
+            assert_eq!(called.escaped_call(text), wanted, "{text}");
+        }
+        for url in [
+            "jdbc:postgresql://h/d",
+            "jdbc:postgresql://h/d?escapeSyntaxCallMode=select",
+            "jdbc:mysql://h/d?escapeSyntaxCallMode=call",
+        ] {
+            assert_eq!(target(url).escaped_call("{call p()}"), "{call p()}", "{url}");
+        }
+    }
+
+    /// A misspelt `sslmode` would be a connection without TLS, and a wrong one none at all.
+    #[test]
+    fn options_that_do_not_count_and_wrong_ones_are_known() {
+        let target = |url: &str| parse(url, false).unwrap();
+        let found = target("jdbc:postgresql://h/d?sslmod=require&SSLROOTCERT=a.pem&sslmode=verify-full");
+        assert_eq!(found.other_options().0, ["sslmod"]);
+        assert!(found.wrong_options().is_empty());
+        for (url, wrong) in [
+            ("jdbc:postgresql://h/d?sslmode=required", Some("sslmode")),
+            ("jdbc:mysql://h/d?sslMode=VERIFY-CA", None),
+            ("jdbc:mysql://h/d?sslMode=full", Some("sslMode")),
+            ("jdbc:sqlite:/tmp/a.db", None),
+        ] {
+            let target = target(url);
+            assert_eq!(target.wrong_options().first().map(|(name, ..)| *name), wrong, "{url}");
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! Values of results, in the text forms of Java's drivers.
 
 use base64::Engine;
+use jiff::civil::DateTime;
+use jiff::{SignedDuration, tz::TimeZone};
 use std::fmt;
 use std::sync::Arc;
 
@@ -90,7 +92,7 @@ impl fmt::Display for Value {
 }
 
 /// `2026-11-23 10:15:30.0`, as `Timestamp.toString` writes it, with a fraction of at least one digit.
-pub(crate) fn timestamp_text(date_time: jiff::civil::DateTime) -> String {
+pub(crate) fn timestamp_text(date_time: DateTime) -> String {
     let (date, time) = (date_time.date(), date_time.time());
     let mut out = format!("{date} {:02}:{:02}:{:02}", time.hour(), time.minute(), time.second());
     let fraction = format!("{:09}", time.subsec_nanosecond());
@@ -98,6 +100,19 @@ pub(crate) fn timestamp_text(date_time: jiff::civil::DateTime) -> String {
     out.push('.');
     out += if fraction.is_empty() { "0" } else { fraction };
     out
+}
+
+/// The time of this machine's zone at a time of UTC; `None`: that is in no year from 1 to 9999.
+///
+/// The last day of the year 9999, which stands for "for ever" in many tables, is no instant of the library in every zone: it has the offset of the days before it.
+pub(crate) fn local(utc: DateTime) -> Option<DateTime> {
+    let zone = TimeZone::system();
+    if let Ok(at) = utc.to_zoned(TimeZone::UTC) {
+        return Some(at.with_time_zone(zone).datetime());
+    }
+    let before = utc.checked_sub(SignedDuration::from_hours(72)).ok()?.to_zoned(TimeZone::UTC).ok()?;
+    let offset = zone.to_offset(before.timestamp());
+    utc.checked_add(SignedDuration::from_secs(offset.seconds().into())).ok()
 }
 
 /// The names of the columns of a result.

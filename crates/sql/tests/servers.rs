@@ -1055,6 +1055,16 @@ fn postgresql_has_times_with_a_zone() {
         for at in [0, 2] {
             assert!(texts[at + 1].contains(&format!(" {}.", texts[at])), "{texts:?}");
         }
+        // The last day of the year 9999 is "for ever" in many tables.
+        let select = "select extract(year from z)::int, z, array[z] from (select timestamptz '9999-12-31 09:00:00Z' as z) as t";
+        let rows = all(&mut lease, select, &[]).await.unwrap();
+        let texts: Vec<String> = rows[0].iter().cloned().filter_map(Value::text).collect();
+        assert!(
+            texts[0] == "9999"
+                && texts[1].starts_with("9999-12-31 ")
+                && texts[2].starts_with("{\"9999-12-31 "),
+            "{texts:?}"
+        );
         let error = all(&mut lease, "select date '12000-01-01'", &[]).await.unwrap_err();
         assert!(error.message.contains("no DATE that is known here"), "{error}");
     });

@@ -10,7 +10,7 @@ use busbar_sql::{Kind, Options, Parameter, Pool, Pools, Reason, Source, State, S
 use statements::{all, run};
 use std::sync::Arc;
 use std::time::Duration;
-use tds::{BIGINT, INT, NVARCHAR, Reply, Tds, bytes, columns, done, error, nvarchar, row};
+use tds::{BIGINT, INT, NVARCHAR, NVARCHAR_MAX, Reply, Tds, bytes, columns, done, error, nvarchar, row};
 
 fn source(server: &Tds, more: &str, password: &str, options: Options) -> Source {
     let url = format!("jdbc:sqlserver://127.0.0.1:{};databaseName=shop;encrypt=false{more}", server.port);
@@ -203,6 +203,10 @@ fn failures_have_their_reasons_and_the_next_statement_works() {
             ]
             .concat(),
         ),
+        // The length of the value is not known, and its parts do not end.
+        "endless" => Reply::Endless(
+            [columns(&[("a", NVARCHAR_MAX)]), row(&[(u64::MAX - 1).to_le_bytes().to_vec()])].concat(),
+        ),
         "long" => Reply::Tokens(
             [columns(&[("a", NVARCHAR)]), row(&[nvarchar(&"x".repeat(2000))]), done(0x10, 1)].concat(),
         ),
@@ -213,6 +217,11 @@ fn failures_have_their_reasons_and_the_next_statement_works() {
     });
     run(async {
         let options = Options { query_timeout: Duration::from_secs(2), longest: 1000, ..Options::default() };
+        let patient = Options { query_timeout: Duration::from_secs(60), ..options.clone() };
+        let endless =
+            all(&mut pool(&server, patient).get().await.unwrap(), "endless", &[]).await.unwrap_err();
+        assert_eq!(endless.reason, Reason::Interrupted);
+        assert!(endless.detail().contains("more for one row than sql.value allows"), "{}", endless.detail());
         let pool = pool(&server, options.clone());
         for (text, reason, says) in [
             ("cut", Reason::Interrupted, "the connection broke"),

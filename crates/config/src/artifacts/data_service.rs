@@ -1,13 +1,16 @@
 //! Data services (`.dbs`): queries of databases as operations of a service and as resources.
 
+use super::data_shape::{
+    CALL, CONFIG, FIELD, OPERATION, PARAM, QUERY, RESULT, SHAPE, TRIGGER, WITH, check, property,
+};
 use super::data_source::value;
 use super::{Policy, Reading};
 use crate::element::{Element, Scope};
 use crate::endpoint::{AddressEndpoint, Definition, Endpoint, EndpointKind, Format};
 use crate::parameter::Parameter;
-use crate::read::{self, Shape};
+use crate::read;
 use crate::value::Key;
-use diagnostics::{Diagnostic, Severity, Span};
+use diagnostics::{Diagnostic, Span};
 
 /// The namespace of requests and answers where a service names none.
 pub const DATA_SERVICE_NAMESPACE: &str = "http://ws.wso2.org/dataservice";
@@ -293,125 +296,8 @@ pub struct DataOperation {
     pub span: Span,
 }
 
-pub(crate) const SHAPE: Shape = Shape {
-    attributes: &[
-        "name",
-        "serviceNamespace",
-        "baseURI",
-        "serviceGroup",
-        "transports",
-        "serviceStatus",
-        "enableBatchRequests",
-        "enableBoxcarring",
-        "disableLegacyBoxcarringMode",
-        "enableDTP",
-        "disableStreaming",
-        "txManagerJNDIName",
-        "publishSwagger",
-        "description",
-        "xsdPath",
-        "contractFirst",
-    ],
-    elements: &[
-        "description",
-        "config",
-        "query",
-        "operation",
-        "resource",
-        "event-trigger",
-        "xa-datasource",
-        "policy",
-        "enableSec",
-        "parameter",
-        "authorization_provider",
-        "passwordManager",
-    ],
-};
 /// The parameters of a data service that have an effect.
 const PARAMETERS: [&str; 3] = ["accessProfile", "accessScopes", "allowRoles"];
-const TRIGGER: Shape =
-    Shape { attributes: &["id", "language"], elements: &["expression", "target-topic", "subscriptions"] };
-const QUERY: Shape = Shape {
-    attributes: &[
-        "id",
-        "useConfig",
-        "returnGeneratedKeys",
-        "keyColumns",
-        "returnUpdatedRowCount",
-        "input-event-trigger",
-        "output-event-trigger",
-        "inputNamespace",
-        "description",
-    ],
-    elements: &[
-        "sql",
-        "param",
-        "properties",
-        "result",
-        "excel",
-        "gspread",
-        "sparql",
-        "expression",
-        "query",
-        "scraperVariable",
-        "description",
-    ],
-};
-const PARAM: Shape = Shape {
-    attributes: &[
-        "name",
-        "sqlType",
-        "type",
-        "paramType",
-        "ordinal",
-        "defaultValue",
-        "optional",
-        "structType",
-        "forceDefault",
-    ],
-    elements: &[
-        "validateLength",
-        "validateLongRange",
-        "validateDoubleRange",
-        "validatePattern",
-        "validateCustom",
-    ],
-};
-const RESULT: Shape = Shape {
-    attributes: &[
-        "element",
-        "rowName",
-        "defaultNamespace",
-        "outputType",
-        "rdfBaseURI",
-        "xsltPath",
-        "useColumnNumbers",
-        "escapeNonPrintableChar",
-    ],
-    elements: &["element", "attribute", "call-query", "call-query-group"],
-};
-const FIELD: Shape = Shape {
-    attributes: &[
-        "name",
-        "column",
-        "query-param",
-        "value",
-        "xsdType",
-        "optional",
-        "export",
-        "exportType",
-        "namespace",
-        "requiredRoles",
-        "arrayName",
-        "rdf-ref-uri",
-    ],
-    elements: &["element", "attribute", "call-query", "call-query-group"],
-};
-const CALL: Shape = Shape { attributes: &["href", "requiredRoles"], elements: &["with-param"] };
-const OPERATION: Shape = Shape {
-    attributes: &["name", "path", "method", "returnRequestStatus", "disableStreaming", "description"],
-    elements: &["call-query", "call-query-group", "description"],
-};
 
 impl DataService {
     /// The query of an id. Of several the last one counts, as in WSO2.
@@ -450,6 +336,7 @@ impl DataService {
         }
         let mut configs = Vec::new();
         for config in element.children_named("config") {
+            check(&CONFIG, config, reading);
             let id = read::optional(config, "id")
                 .unwrap_or(Key { value: "default".to_owned(), span: config.start_tag() });
             let properties = config.children_named("property");
@@ -570,11 +457,7 @@ impl DataQuery {
             })
             .collect();
         let properties = element.child("properties").into_iter().flat_map(|p| p.elements());
-        let properties = properties
-            .map(|property| {
-                (property.attr("name").unwrap_or_default().trim().to_owned(), value(property, reading))
-            })
-            .collect();
+        let properties = properties.map(|element| property(element, reading)).collect();
         let parameters = element
             .children_named("param")
             .filter_map(|param| DataParameter::parse(param, reading))
@@ -753,6 +636,7 @@ impl DataCall {
         let query = read::required(element, "href", reading.diagnostics)?;
         let mut parameters = Vec::new();
         for param in element.children_named("with-param") {
+            check(&WITH, param, reading);
             let name = read::required(param, "name", reading.diagnostics)?;
             // Without a source it is the parameter of the same name.
             let value = value_of(param).unwrap_or_else(|| DataValue::Parameter(name.value.clone()));
@@ -832,20 +716,4 @@ fn is_true(element: &Element, name: &str) -> bool {
 
 fn text(element: &Element, name: &str) -> Option<String> {
     element.attr(name).map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned)
-}
-
-/// WSO2 reads these files without a schema and ignores what it does not know, so this is a warning.
-fn check(shape: &Shape, element: &Element, reading: &mut Reading<'_>) {
-    let warn = |mut found: Diagnostic| {
-        found.severity = Severity::Warning;
-        found
-    };
-    for attribute in element.attributes() {
-        if attribute.name.prefix.is_empty() && !shape.attributes.contains(&&*attribute.name.local) {
-            reading.diagnostics.push(warn(read::unknown_attribute(element, attribute, shape.attributes)));
-        }
-    }
-    for child in element.elements().filter(|child| !shape.elements.contains(&child.local())) {
-        reading.diagnostics.push(warn(read::unknown_element(element, child, shape.elements)));
-    }
 }

@@ -1,7 +1,8 @@
 //! One module per kind of artifact: its struct, its shape, its rules.
 
 pub(crate) mod api;
-pub(crate) mod data_service;
+mod data_service;
+pub(crate) mod data_shape;
 pub(crate) mod data_source;
 pub(crate) mod event_source;
 pub(crate) mod executor;

@@ -369,6 +369,9 @@ fn compile_operation(
                     "a variable is a whole segment: `items/{id}`",
                 );
             }
+            for name in path.split('/').filter_map(variable) {
+                warn_of_variable(service, operation, &name, compiler);
+            }
             let segments = path.split('/').filter(|part| !part.is_empty()).map(|part| match variable(part) {
                 Some(name) => Segment::Variable(name),
                 None => Segment::Literal(part.to_owned()),
@@ -386,6 +389,33 @@ fn compile_operation(
         held: operation.held,
         has_events: false,
     })
+}
+
+/// A variable of a path that is no parameter of the query.
+fn warn_of_variable(
+    service: &config::DataService,
+    operation: &DataOperation,
+    variable: &str,
+    compiler: &mut Compiler<'_>,
+) {
+    let given = &operation.call.parameters;
+    let sources = given.iter().filter_map(|(_, value)| match value {
+        DataValue::Parameter(name) | DataValue::Column(name) => Some(name.trim()),
+        DataValue::Constant(_) | DataValue::Reference(_) => None,
+    });
+    // A parameter that the call does not give is taken by its name.
+    let all = service.query(&operation.call.query).into_iter().flat_map(|query| &query.parameters);
+    let by_name = all.map(|parameter| parameter.name.value.trim());
+    let by_name = by_name.filter(|name| given.iter().all(|(with, _)| with.trim() != *name));
+    let names: Vec<&str> = sources.chain(by_name).collect();
+    if !names.iter().any(|name| name.eq_ignore_ascii_case(variable)) {
+        let message = format!("`{{{variable}}}` of the path is no parameter of the query");
+        compiler.diagnostics.push(
+            Diagnostic::warning("unmapped-parameter", message)
+                .at(operation.name.span, "what a client has there goes nowhere")
+                .did_you_mean(variable, names),
+        );
+    }
 }
 
 /// What a request for a resource is called in a body: `_getitems_name` for GET `Items/{Name}`. WSO2 writes it in small

@@ -6,6 +6,7 @@ use config::{DataConfig, DataDirection, DataParameter, DataQuery, DataSource, Da
 use diagnostics::Diagnostic;
 use flow::{Compiler, Pattern};
 use sql::{Dialect, Kind, Named, Pool, Statement};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -136,7 +137,11 @@ pub(super) fn compile_query<'a>(
         query.parameters.iter().map(|p| compile_parameter(p, dialect, compiler)).collect();
     let parameters = parameters.into_iter().collect::<Option<Vec<_>>>()?;
     let number = |name: &str| query.parameters.iter().position(|parameter| parameter.name.value == name);
-    let mut text = Named::new(&sql.value, dialect, |name| number(name).is_some());
+    let written = match &pool {
+        Some(pool) => pool.target().escaped_call(&sql.value),
+        None => Cow::Borrowed(&*sql.value),
+    };
+    let mut text = Named::new(&written, dialect, |name| number(name).is_some());
     let mut marks = Vec::new();
     for (at, name) in text.names.iter().enumerate() {
         let found = match name {

@@ -249,6 +249,18 @@ fn open(name: &str, settings: &Settings, place: Span, compiler: &mut Compiler<'_
             why,
         );
     }
+    let (others, count) = source.target.other_options();
+    for option in others {
+        // All other options are for drivers of Java.
+        if let Some(nearest) = diagnostics::did_you_mean(option, count.iter().copied()) {
+            let message = format!("`{option}` of the URL has no effect");
+            compiler.warning("unknown-option", message, settings.url.span, nearest);
+        }
+    }
+    for (option, value, expected) in source.target.wrong_options() {
+        let message = format!("`{option}` of the URL cannot be `{value}`: no connection can be made");
+        compiler.warning("bad-value", message, settings.url.span, format!("expected {expected}"));
+    }
     // Relative to the configuration, as all its files.
     if source.target.dialect == sql::Dialect::Sqlite
         && let Some(file) = source.target.database.take()

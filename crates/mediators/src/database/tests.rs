@@ -412,6 +412,24 @@ fn a_transaction_is_over_one_data_source_and_ends_with_its_message() {
     assert_eq!(tested.run(&XML, "<look/>").property("count").as_deref(), Some("0"));
 }
 
+/// A copy of the message that comes when another one has ended the transaction has none: what it does counts.
+#[test]
+fn a_copy_behind_the_end_of_a_transaction_has_none() {
+    let pool_element = pool("copies", "");
+    let report = |text: &str| format!("<dbreport>{pool_element}{}</dbreport>", statement(text, ""));
+    let insert = report("insert into t values (1)");
+    let flow = format!(
+        "{}<filter xpath='//begin'><then><transaction action='new'/>{insert}<clone sequential='true'>\
+         <target><sequence><transaction action='commit'/></sequence></target><target><sequence>{insert}</sequence></target></clone></then></filter>\
+         <dblookup>{pool_element}{}</dblookup>",
+        report("create table if not exists t (id integer)"),
+        statement("select count(*) from t", "<result name='count' column='1'/>"),
+    );
+    let tested = tested(&flow);
+    drop(tested.run(&XML, "<begin/>"));
+    assert_eq!(tested.run(&XML, "<look/>").property("count").as_deref(), Some("2"));
+}
+
 #[test]
 fn a_fault_sequence_rolls_back_what_could_not_be_committed() {
     let pool_element = pool("refused", "");

@@ -3,12 +3,15 @@
 use flow::{Context, Fault};
 use sql::{Error, Lease, Pool, Reason};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tokio::sync::{Mutex, MutexGuard};
 
 /// The transaction of a message. It has the connection of the first data source that takes part, and goes with the message and its copies; when
 /// the last of them is gone without an end, it is taken back.
 pub(crate) struct Transaction {
     lease: Mutex<Option<Lease>>,
+    /// It was committed or taken back. A copy of the message that comes later has none.
+    is_over: AtomicBool,
     /// Who it is of, for the log.
     message: String,
 }
@@ -56,15 +59,27 @@ pub(super) enum Refused {
 impl Transaction {
     /// One that no step takes part in yet.
     pub fn new(context: &Context) -> Transaction {
-        Transaction { lease: Mutex::new(None), message: context.message_id() }
+        Transaction {
+            lease: Mutex::new(None),
+            is_over: AtomicBool::new(false),
+            message: context.message_id(),
+        }
     }
 
-    /// Its connection, which the first step opens.
+    /// Whether it was committed or taken back, by the message or a copy of it.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Relaxed)
+    }
+
+    /// Its connection, which the first step opens; `None`: it is over.
     ///
     /// # Errors
     /// It is over another data source, or the connection cannot be had.
-    pub(super) async fn enlist(&self, pool: &Arc<Pool>) -> Result<Session<'_>, Refused> {
+    pub(super) async fn enlist(&self, pool: &Arc<Pool>) -> Result<Option<Session<'_>>, Refused> {
         let mut lease_of_message = self.lease.lock().await;
+        if self.is_over() {
+            return Ok(None);
+        }
         match lease_of_message.as_ref() {
             Some(lease) if !Arc::ptr_eq(lease.pool(), pool) => {
                 let message = format!(
@@ -81,12 +96,16 @@ impl Transaction {
                 *lease_of_message = Some(lease);
             }
         }
-        Ok(Session::Shared(lease_of_message))
+        Ok(Some(Session::Shared(lease_of_message)))
     }
 
     /// Ends it.
     pub async fn end(&self, commits: bool) -> Result<(), Fault> {
-        let Some(mut lease) = self.lease.lock().await.take() else { return Ok(()) };
+        let mut lease_of_message = self.lease.lock().await;
+        self.is_over.store(true, Relaxed);
+        let lease = lease_of_message.take();
+        drop(lease_of_message);
+        let Some(mut lease) = lease else { return Ok(()) };
         let name = lease.pool().name().to_owned();
         let done = match commits {
             true if lease.in_transaction() => lease.commit().await,

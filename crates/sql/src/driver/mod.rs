@@ -1,5 +1,6 @@
 //! One connection to a database of any kind.
 
+mod bounded;
 mod mssql;
 mod mysql;
 mod nested;

@@ -1,14 +1,15 @@
 //! Microsoft SQL Server.
 
+use super::bounded::{Allowance, Bounded};
 use super::{Handing, Outcome, Rows, is_too_long};
 use crate::error::{Error, Reason};
 use crate::parameter::{Kind, Parameter};
 use crate::source::Source;
 use crate::statement::Statement;
-use crate::value::{Columns, Value, timestamp_text};
+use crate::value::{Columns, Value, local, timestamp_text};
 use futures_util::TryStreamExt;
+use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime, Time};
-use jiff::{SignedDuration, tz::TimeZone};
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -28,11 +29,16 @@ const OLD_FIRST: Date = Date::constant(1900, 1, 1);
 const CHANGED: &str = "busbar_changed";
 const KEY: &str = "busbar_key";
 
+/// What a server may send while it is connected to and set up: some messages, and its certificates.
+const SET_UP: usize = 1 << 20;
+
 /// Most digits of a decimal number.
 const DIGITS: usize = 38;
 
 pub(crate) struct Session {
-    client: Client<Compat<TcpStream>>,
+    client: Client<Bounded<Compat<TcpStream>>>,
+    /// What the server may still send before the next row.
+    allowance: Allowance,
     /// The columns of the last statement: mostly the next one is the same.
     columns: Arc<Columns>,
     /// Most bytes of a value.
@@ -43,10 +49,12 @@ impl Session {
     pub async fn open(source: &Source) -> Result<Session, Error> {
         let mut config = config(source)?;
         let mut client = None;
+        let allowance = Allowance::new(SET_UP);
         // A server may redirect its clients, once.
         for _ in 0..2 {
             let stream = TcpStream::connect_named(&config).await.map_err(unavailable)?;
-            match Client::connect(config.clone(), stream.compat_write()).await {
+            let stream = Bounded { stream: stream.compat_write(), allowance: allowance.clone() };
+            match Client::connect(config.clone(), stream).await {
                 Ok(connected) => {
                     client = Some(connected);
                     break;
@@ -60,7 +68,8 @@ impl Session {
         }
         let none = || Error::new(Reason::Unavailable, "the server sends its clients in a circle");
         let longest = source.options.longest;
-        let mut session = Session { client: client.ok_or_else(none)?, columns: Arc::default(), longest };
+        let client = client.ok_or_else(none)?;
+        let mut session = Session { client, allowance, columns: Arc::default(), longest };
         // The server cuts longer values just beyond the limit, so that they never come as a whole; a character has two bytes there.
         let mut first = format!("SET TEXTSIZE {};", (2 * longest.saturating_add(1)).min(i32::MAX as usize));
         if let Some(isolation) = source.options.isolation {
@@ -85,6 +94,9 @@ impl Session {
             )),
             false => Cow::Borrowed(&**statement.text()),
         };
+        // Four texts of the longest, as the server writes them, with their columns.
+        let most = SET_UP.saturating_add(self.longest.saturating_mul(8));
+        self.allowance.renew(most);
         let mut stream = match all.as_slice() {
             // As a batch, so that its settings and temporary tables stay.
             [] => self.client.simple_query(text).await,
@@ -95,6 +107,7 @@ impl Session {
             (Outcome::default(), Handing::new(rows, &mut self.columns, self.longest));
         let (mut says_changes, mut results) = (false, 0);
         while let Some(item) = stream.try_next().await.map_err(failed)? {
+            self.allowance.renew(most);
             match item {
                 QueryItem::Metadata(metadata) => {
                     says_changes = metadata.columns().first().is_some_and(|first| first.name() == CHANGED);
@@ -128,6 +141,7 @@ impl Session {
     }
 
     pub async fn execute(&mut self, text: &str) -> Result<(), Error> {
+        self.allowance.renew(SET_UP);
         let stream = self.client.simple_query(text).await.map_err(failed)?;
         stream.into_results().await.map_err(failed)?;
         Ok(())
@@ -331,8 +345,7 @@ fn value(data: &ColumnData<'_>, column_type: ColumnType) -> Option<Value> {
             read_value(value, |datetime| Some(Value::Timestamp(timestamp_text(at(datetime)?))))
         }
         ColumnData::DateTimeOffset(value) => read_value(value, |datetime| {
-            let zoned = at(datetime.datetime2())?.to_zoned(TimeZone::UTC).ok()?;
-            Some(Value::Timestamp(timestamp_text(zoned.with_time_zone(TimeZone::system()).datetime())))
+            Some(Value::Timestamp(timestamp_text(local(at(datetime.datetime2())?)?)))
         }),
         ColumnData::DateTime(value) => read_value(value, |datetime| {
             // Units of 1/300 s as whole milliseconds.

@@ -1,9 +1,9 @@
 //! Values of PostgreSQL that consist of others (arrays, ranges, rows, shapes), as the server writes them.
 
 use super::postgres::{read, simple};
-use crate::value::{Value, timestamp_text};
+use crate::value::{Value, local, timestamp_text};
+use jiff::SignedDuration;
 use jiff::civil::Time;
-use jiff::{SignedDuration, tz::TimeZone};
 use sqlx::TypeInfo;
 use sqlx::postgres::{PgTypeInfo, PgTypeKind};
 
@@ -215,12 +215,12 @@ fn simple_part(oid: u32, name: &str, bytes: &[u8]) -> Option<String> {
             }
             let epoch = super::postgres::EPOCH.to_datetime(Time::midnight());
             let at = epoch.checked_add(SignedDuration::from_micros(micros)).ok()?;
-            let there = at.to_zoned(TimeZone::UTC).ok()?.with_time_zone(TimeZone::system());
-            let text = timestamp_text(there.datetime());
+            let there = local(at)?;
+            let text = timestamp_text(there);
             let text = text.strip_suffix(".0").unwrap_or(&text);
-            let minutes = there.offset().seconds() / 60;
-            let (hours, minutes) = (minutes.abs() / 60, minutes.abs() % 60);
-            let sign = if there.offset().is_negative() { '-' } else { '+' };
+            let offset = at.duration_until(there).as_mins();
+            let (hours, minutes) = (offset.abs() / 60, offset.abs() % 60);
+            let sign = if offset < 0 { '-' } else { '+' };
             match minutes {
                 0 => format!("{text}{sign}{hours:02}"),
                 minutes => format!("{text}{sign}{hours:02}:{minutes:02}"),

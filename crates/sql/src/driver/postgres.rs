@@ -5,7 +5,7 @@ use crate::error::{Error, Reason};
 use crate::parameter::{Kind, Parameter};
 use crate::source::Source;
 use crate::statement::Statement;
-use crate::value::{Columns, Value, timestamp_text};
+use crate::value::{Columns, Value, local, timestamp_text};
 use futures_util::TryStreamExt;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{SignedDuration, tz::TimeZone};
@@ -387,10 +387,7 @@ pub(super) fn simple(oid: u32, name: &str, bytes: &[u8]) -> Option<Value> {
                     .checked_add(SignedDuration::from_micros(micros))
                     .ok()?;
                 let is_instant = oid == 1184;
-                let zoned = |at: DateTime| {
-                    Some(at.to_zoned(TimeZone::UTC).ok()?.with_time_zone(TimeZone::system()).datetime())
-                };
-                Value::Timestamp(timestamp_text(if is_instant { zoned(at)? } else { at }))
+                Value::Timestamp(timestamp_text(if is_instant { local(at)? } else { at }))
             }
         },
         1186 => interval(bytes)?,

@@ -15,6 +15,8 @@ pub enum Reply {
     Tokens(Vec<u8>),
     /// Tokens, and the connection ends in the middle of the message.
     Cut(Vec<u8>),
+    /// Tokens, and then bytes until the client is gone.
+    Endless(Vec<u8>),
     /// Nothing for this time, then an empty answer.
     Late(Duration),
 }
@@ -185,6 +187,15 @@ fn serve(
                             _ = end.shutdown(Shutdown::Both);
                             return None;
                         }
+                        Reply::Endless(tokens) => {
+                            send(stream, &tokens, false);
+                            // A part of a value of 1,000 bytes, in a packet of its own.
+                            let part =
+                                [&[4, 0, 3, 0xF4, 0, 0, 1, 0][..], &1000_u32.to_le_bytes(), &[b'x'; 1000]];
+                            let part = part.concat();
+                            while stream.write_all(&part).is_ok() {}
+                            return None;
+                        }
                         Reply::Late(time) => {
                             std::thread::sleep(time);
                             send(stream, &done(0, 0), true);
@@ -309,6 +320,9 @@ pub fn columns(all: &[(&str, &[u8])]) -> Vec<u8> {
 pub const INT: &[u8] = &[0x26, 4];
 pub const BIGINT: &[u8] = &[0x26, 8];
 pub const NVARCHAR: &[u8] = &[0xE7, 0x40, 0x1F, 9, 4, 0xD0, 0, 0x34];
+
+/// A text of any length, in parts.
+pub const NVARCHAR_MAX: &[u8] = &[0xE7, 0xFF, 0xFF, 9, 4, 0xD0, 0, 0x34];
 
 /// A row of values as they are on the wire.
 pub fn row(values: &[Vec<u8>]) -> Vec<u8> {
