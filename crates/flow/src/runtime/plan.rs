@@ -220,14 +220,14 @@ impl Plan {
     /// The names by which services can be observed: proxy services and APIs.
     pub fn services(&self) -> Vec<String> {
         let proxies = self.proxies.iter().map(|proxy| proxy.name.clone());
-        proxies.chain(self.apis.iter().map(|api| api.name.clone())).collect()
+        proxies.chain(self.apis.iter().map(|api| api.qualified_name().into_owned())).collect()
     }
 
-    /// Whether there is a proxy service or an API of this name; `main` and [`ALL`] are always there.
+    /// Whether there is a proxy service or an API of this name, for an API with its version or without; `main` and [`ALL`] are always there.
     pub fn has_service(&self, name: &str) -> bool {
         let is_deployed = || {
             self.proxies.iter().any(|proxy| proxy.name == name)
-                || self.apis.iter().any(|api| api.name == name)
+                || self.apis.iter().any(|api| api.name == name || api.qualified_name() == name)
         };
         name == "main" || name == ALL || is_deployed()
     }
