@@ -2,7 +2,8 @@
 
 #![no_main]
 
-use endpoints::uri_template::{UriTemplate, parse_url};
+use endpoints::uri_template::UriTemplate;
+use flow::url::parse_url;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &str| {

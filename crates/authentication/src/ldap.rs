@@ -381,6 +381,32 @@ pub fn unbind(number: u8) -> Vec<u8> {
     message(number, 0x42, &[])
 }
 
+/// An entry that a search has found (section 4.5.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub dn: String,
+    /// The descriptions of its attributes, each with its values.
+    pub attributes: Vec<(String, Vec<String>)>,
+}
+
+impl Entry {
+    /// The values of an attribute.
+    pub fn values(self, attribute: &str) -> impl Iterator<Item = String> {
+        let asked = self.attributes.into_iter().filter(move |(description, _)| is_of(description, attribute));
+        asked.flat_map(|(_, values)| values)
+    }
+}
+
+/// Whether the description of an attribute is the one that was asked for, or the same with more options: these are subtypes, which servers send too
+/// (section 4.5.1.8; RFC 4512, 2.5.2).
+fn is_of(description: &str, asked: &str) -> bool {
+    let (name, options) = description.split_once(';').unwrap_or((description, ""));
+    let mut wanted = asked.split(';');
+    wanted.next().is_some_and(|wanted| wanted.eq_ignore_ascii_case(name))
+        && wanted.all(|wanted| options.split(';').any(|option| option.eq_ignore_ascii_case(wanted)))
+}
+
 /// A response of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Response {
@@ -390,8 +416,8 @@ pub enum Response {
     Searched(u32),
     /// The server ends the connection (section 4.4.1).
     Disconnects,
-    /// An entry: its name, and the values of its attributes.
-    Entry(String, Vec<String>),
+    /// An entry.
+    Entry(Entry),
     /// A message that does not matter here.
     Other,
 }
@@ -430,16 +456,17 @@ fn operation(mut fields: Reader<'_>, number: u8) -> Option<Response> {
         0x64 => {
             let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
             let dn = text(inside.value(OCTETS)?.content)?;
-            let mut values = Vec::new();
-            let mut attributes = inside.enter(SEQUENCE)?;
-            while let Some(mut attribute) = attributes.enter(SEQUENCE) {
-                attribute.value(OCTETS)?;
-                let mut set = attribute.enter(SET)?;
+            let mut attributes = Vec::new();
+            let mut list = inside.enter(SEQUENCE)?;
+            while let Some(mut attribute) = list.enter(SEQUENCE) {
+                let description = text(attribute.value(OCTETS)?.content)?;
+                let (mut set, mut values) = (attribute.enter(SET)?, Vec::new());
                 while let Some(value) = set.value(OCTETS) {
                     values.extend(text(value.content));
                 }
+                attributes.push((description, values));
             }
-            Some(Response::Entry(dn, values))
+            Some(Response::Entry(Entry { dn, attributes }))
         }
         _ => Some(Response::Other),
     }
@@ -541,6 +568,25 @@ mod tests {
     }
 
     #[test]
+    fn only_what_was_asked_for_counts() {
+        for (description, asked, is_it) in [
+            ("cn", "cn", true),
+            ("CN", "cn", true),
+            ("cn;lang-de", "cn", true),
+            ("memberOf;range=0-1499", "memberOf", true),
+            ("cn;binary;LANG-de", "cn;lang-DE", true),
+            ("cn", "cn;lang-de", false),
+            ("cn;lang-de-AT", "cn;lang-de", false),
+            ("cname", "cn", false),
+            ("other;cn", "cn", false),
+            ("", "cn", false),
+        ] {
+            let entry = Entry { dn: String::new(), attributes: vec![(description.into(), vec!["x".into()])] };
+            assert_eq!(entry.values(asked).count(), usize::from(is_it), "{description} {asked}");
+        }
+    }
+
+    #[test]
     fn limits_are_integers_as_short_as_they_can_be() {
         let filter = Filter::read("(a=*)").unwrap();
         for (most, integer) in [
@@ -598,7 +644,13 @@ mod tests {
         let length = entry.len();
         assert_eq!(
             read(&entry, 7),
-            Ok(Some((Response::Entry("cn=a".into(), vec!["x".into(), "y".into()]), length)))
+            Ok(Some((
+                Response::Entry(Entry {
+                    dn: "cn=a".into(),
+                    attributes: vec![("cn".into(), vec!["x".into(), "y".into()])]
+                }),
+                length
+            )))
         );
         for junk in [
             &b"HTTP/1.1 400 Bad"[..],

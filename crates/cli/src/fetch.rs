@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use endpoints::uri_template::parse_url;
 use flow::services::TlsProfiles;
+use flow::url::parse_url;
 use message::{Body, Headers, Method, Payload, PayloadLimits, Reading};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock};

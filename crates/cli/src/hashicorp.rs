@@ -1,7 +1,7 @@
 //! `[vault.hashicorp]`: secrets of a HashiCorp Vault, over its HTTP interface (key/value engines, versions 1 and 2).
 
-use endpoints::uri_template::Url;
 use flow::services::TlsProfiles;
+use flow::url::Url;
 use flow::vault::{Remote, Secret};
 use message::{Body, Headers, Method};
 use serde::Deserialize;

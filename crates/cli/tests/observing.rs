@@ -46,7 +46,8 @@ fn flow(backend: &Process) -> String {
   <respond/>
 </inSequence></target></proxy>
 <proxy name="Other"><target><inSequence><respond/></inSequence></target></proxy>
-<api name="Api" context="/api"><resource methods="POST"><inSequence><respond/></inSequence></resource></api>"#,
+<api name="Api" context="/api"><resource methods="POST"><inSequence><respond/></inSequence></resource></api>
+<api name="Versioned" context="/versioned" version="1.0" version-type="url"><resource methods="POST"><inSequence><respond/></inSequence></resource></api>"#,
         backend.http()
     )
 }
@@ -63,6 +64,22 @@ fn a_trace_shows_each_step_and_what_it_did() {
 
     let (status, wrong) = json(&bus, "PUT", "/trace/Qoute");
     assert!(status == 404 && wrong["error"].as_str().unwrap().contains("did you mean `Quote`?"), "{wrong}");
+    // By the name with which it is listed, and by that without the version.
+    for name in ["Versioned:v1.0", "Versioned"] {
+        for what in ["trace", "wire", "profile"] {
+            assert_eq!(json(&bus, "PUT", &format!("/{what}/{name}")).0, 200, "{what} {name}");
+        }
+        assert_eq!(ask(bus.http(), "POST", "/versioned/1.0", IBM).unwrap().0, 200);
+        let (_, traces) = json(&bus, "GET", "/traces");
+        assert_eq!(traces["messages"][0]["service"], "Versioned", "{name}: {traces}");
+        assert_eq!(json(&bus, "GET", "/profile").1["requests"], 1, "{name}");
+        for what in ["trace", "wire", "profile"] {
+            assert_eq!(json(&bus, "DELETE", &format!("/{what}/{name}")).0, 200, "{what} {name}");
+        }
+        json(&bus, "DELETE", "/traces");
+        json(&bus, "DELETE", "/profile");
+    }
+    assert_eq!(json(&bus, "PUT", "/trace/Versioned:v1.1").0, 404);
     assert_eq!(json(&bus, "PUT", "/trace/Quote"), (200, serde_json::json!({ "traced": ["Quote"] })));
     let mut stream = std::net::TcpStream::connect(bus.http()).unwrap();
     let response =

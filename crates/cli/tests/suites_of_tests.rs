@@ -334,6 +334,36 @@ fn suites_as_tools_write_them_run() {
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// The output of a build server is read by many.
+#[test]
+fn what_is_said_of_requests_has_no_secrets() {
+    let sequence = |path: &str| {
+        format!(
+            "<sequence {NS} name='S'><header name='Authorization' value='Bearer planted' scope='transport'/><payloadFactory media-type='xml'><format>\
+             <a xmlns=''><password>planted</password></a></format></payloadFactory><call><endpoint key='Ep'/></call></sequence>"
+        ) + "</artifact></test-artifact><supportive-artifacts><artifact>"
+            + &format!(
+                "<endpoint {NS} name='Ep'><http method='post' uri-template='http://127.0.0.1:1{path}'/></endpoint></artifact></supportive-artifacts>"
+            )
+    };
+    let mock = "<mock-services><mock-service><service-name>Ep</service-name><context>/x</context><resources><resource><sub-context>?access_token=planted</sub-context>\
+        <method>POST</method><request><headers><header name='Authorization' value='Bearer plantedToo'/></headers></request></resource></resources></mock-service></mock-services>";
+    let of = |path: &str| {
+        let cases = case("one", "", &[("$ctx:none", None)]);
+        let artifacts = sequence(path);
+        format!(
+            "<unit-test><artifacts><test-artifact><artifact>{artifacts}</artifacts><test-cases>{cases}</test-cases>{mock}</unit-test>"
+        )
+    };
+    let suites = [("1", of("/x?access_token=planted")), ("2", of("/y?access_token=planted"))];
+    let root = files("secrets", &[], &suites);
+    for format in [&[][..], &["--format", "json"], &["--format", "junit"]] {
+        let (_, text) = test(&[&[root.to_str().unwrap()], format].concat());
+        assert!(text.contains("no resource of the mock service") && text.contains("has no path"), "{text}");
+        assert!(!text.contains("planted"), "{format:?}: {text}");
+    }
+}
+
 /// What a suite says wrongly is not passed over, and a test that does not pass says why.
 #[test]
 fn nothing_is_passed_over() {

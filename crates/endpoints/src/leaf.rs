@@ -3,7 +3,6 @@
 use crate::health::{self, Checks};
 use crate::oauth::OAuth;
 use crate::state::{Policy, State};
-use crate::uri_template::{UrlError, parse_url};
 use crate::{name_of, securing};
 use config::endpoint::{
     AddressingVersion as ConfigAddressing, Authentication, Definition, Delay, EndpointProperty, Format,
@@ -19,6 +18,7 @@ use flow::fault::code;
 use flow::health::{Change, Check, Health};
 use flow::metrics::Counters;
 use flow::stage::{Stage, Stages};
+use flow::url::{Url, UrlError, parse_url};
 use flow::{Code, Compiler, Context, Expression, Fault, Identity, KeyValue, ListId, Need, Services};
 use message::{Method, Packing, SoapVersion, Value, XmlValue};
 use std::fmt;
@@ -655,7 +655,7 @@ fn no_address(url: &str, error: &UrlError) -> Fault {
 /// # Errors
 /// The scheme is neither http nor https, or there is no TLS profile.
 /// A WebSocket is opened by a request of HTTP.
-pub fn target_of(url: &crate::uri_template::Url, services: &Services) -> Result<Target, Fault> {
+pub fn target_of(url: &Url, services: &Services) -> Result<Target, Fault> {
     let target = match url.scheme.as_str() {
         "http" | "ws" => Ok(Target::http(&url.host, url.port)),
         "https" | "wss" => match services.tls.find(&url.host, url.port) {

@@ -1,9 +1,10 @@
 //! `<member hostName="…" httpPort="…" httpsPort="…">`: a host that gets the message under the path that it came with.
 
 use crate::leaf::{self, Address, Resolved, postfix, target_of};
-use crate::uri_template::{Url, join_postfix, parse_url};
+use crate::uri_template::join_postfix;
 use config::endpoint::{Definition, Member};
 use flow::endpoint::Endpoint;
+use flow::url::{Url, parse_url};
 use flow::{Compiler, Context, Fault};
 use std::sync::Arc;
 

@@ -213,7 +213,7 @@ impl OAuth {
         };
         if let Some(url) = url.literal()
             && !config::is_unresolved(url)
-            && let Err(error) = crate::uri_template::parse_url(url)
+            && let Err(error) = flow::url::parse_url(url)
         {
             let message = format!("`{}` is not an address", diagnostics::without_credentials(url));
             compiler.error("bad-address", message, oauth.element.start_tag(), error.to_string());

@@ -62,5 +62,5 @@ pub use runtime::{
 };
 pub use state::identity::{Identity, States};
 pub use state::{SharedState, activation, lock, metrics};
-pub use text::header_text;
+pub use text::{header_text, url};
 pub use writing::kept::KeptResponse;

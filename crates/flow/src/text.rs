@@ -1,5 +1,7 @@
 //! Small functions on text that several layers use.
 
+pub mod url;
+
 use std::sync::Arc;
 
 /// A header value as text: UTF-8, else each byte a character (ISO-8859-1, RFC 9110 §5.5).

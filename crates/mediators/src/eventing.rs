@@ -332,7 +332,7 @@ impl Inner {
     /// A subscription of its request.
     fn subscribe(&self, context: &mut Context) -> Result<Envelope, Trouble> {
         let now = context.services().clock.now().wall;
-        let settings = context.services().settings.clone();
+        let services = Arc::clone(context.services());
         let id = context.branch_without_payload().message_id();
         let request = protocol::subscription(context)?;
         let size = request.size();
@@ -341,10 +341,12 @@ impl Inner {
                 "the subscription has {size} bytes; its address, filter and reference parameters may have {LARGEST} together"
             )));
         }
+        protocol::permitted(&request.address, &services.routes)?;
         let filter = match request.filter {
             None => Filter::All,
             Some(asked_filter) if asked_filter.dialect.as_deref().is_none_or(|dialect| dialect == XPATH) => {
-                let compiled = Expression::of_message(&asked_filter.text, &asked_filter.scope, &settings);
+                let compiled =
+                    Expression::of_message(&asked_filter.text, &asked_filter.scope, &services.settings);
                 Filter::XPath(Arc::new(compiled.map_err(|why| Trouble::filter(&why))?))
             }
             Some(asked_filter) => Filter::Topic(Arc::from(asked_filter.text.as_str())),

@@ -236,8 +236,8 @@ fn password_of(context: &Context) -> impl Fn(&str) -> Option<Secret> + 'static {
     move |user| services.settings.users.get(user).map(|password| Secret::new(password.clone().into_bytes()))
 }
 
-/// The envelope of a message, out of it. The client may have said that it speaks REST by not saying a SOAPAction: here it speaks SOAP.
-fn taken(context: &mut Context) -> Result<Document, Fault> {
+/// The envelope of a message, out of it, and nothing else: a signature covers no attachments, so that anybody may have added them. The client may have said that it speaks REST by not saying a SOAPAction: here it speaks SOAP.
+fn taken(side: &Side, context: &mut Context) -> Result<Document, Fault> {
     let reading = context.payload.reading();
     if reading.rest
         && matches!(reading.kind, Kind::Soap11 | Kind::Xml)
@@ -245,8 +245,11 @@ fn taken(context: &mut Context) -> Result<Document, Fault> {
     {
         context.payload.set_bytes(bytes, Reading { rest: false, kind: Kind::Soap11, ..reading });
     }
-    let envelope = context.envelope_mut()?;
-    Ok(std::mem::take(&mut envelope.document))
+    let document = std::mem::take(&mut context.envelope_mut()?.document);
+    match side.policy.signs() && context.payload.has_attachments() {
+        true => Err(Fault::new("the message has attachments, which its signature does not cover")),
+        false => Ok(document),
+    }
 }
 
 /// The fault of a service, of which the client learns no more than its kind.
@@ -270,7 +273,7 @@ fn unsecured(why: &str) -> Fault {
 }
 
 fn open_service(side: &Arc<Side>, allowed: &[String], context: &mut Context) -> Result<Option<Came>, Fault> {
-    let document = match taken(context) {
+    let document = match taken(side, context) {
         Ok(document) => document,
         Err(fault) if fault.status != 500 => return Err(fault),
         Err(fault) => return Err(refused(context, &Failure::invalid(fault.message))),
@@ -305,7 +308,7 @@ fn open_endpoint(side: &Arc<Side>, context: &mut Context) -> Result<Option<Came>
     }
     let exchange =
         context.detach::<OfEndpoint>().ok_or_else(|| failed("its request is not known".to_owned()))?;
-    let document = taken(context)?;
+    let document = taken(side, context).map_err(|fault| failed(fault.message))?;
     let fault_reason = unsecured_fault(&document);
     let surroundings = Surroundings::of(context);
     let opened =

@@ -3,6 +3,7 @@
 use super::compare::is_same;
 use super::read::{Mock, MockResource};
 use flow::services::Mocks;
+use message::redact;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -26,6 +27,7 @@ impl Mocks for Listening {
             return Some(target.clone());
         }
         let there = if paths.is_empty() { "no path at all".to_owned() } else { paths.join(", ") };
+        let (path, there) = (redact::addresses(path), redact::addresses(&there));
         tracing::warn!(
             target: TOLD,
             "the mock service `{endpoint}` has no path {path}, so the request goes to the backend itself; it has {there}"
@@ -77,7 +79,7 @@ impl MockResource {
     fn refusals(&self, head: &RequestHead, body: &str) -> Vec<String> {
         let mut refusals = Vec::new();
         if !is_path(&self.path, &head.target) {
-            refusals.push(format!("the path is {}", self.path));
+            refusals.push(format!("the path is {}", redact::addresses(&self.path)));
         }
         if !self.method.is_empty() && !self.method.eq_ignore_ascii_case(head.method.as_str()) {
             refusals.push(format!("the method is {}", self.method));
@@ -85,8 +87,9 @@ impl MockResource {
         for (name, value) in &self.headers {
             let values: Vec<_> = head.headers.get_all(name).map(String::from_utf8_lossy).collect();
             if !values.iter().any(|got| is_value(name, got, value)) {
-                let got = if values.is_empty() { "absent".to_owned() } else { values.join(", ") };
-                refusals.push(format!("the header {name} is {value}, not {got}"));
+                let all = values.join(", ");
+                let got = if values.is_empty() { "absent".into() } else { redact::value(name, &all) };
+                refusals.push(format!("the header {name} is {}, not {got}", redact::value(name, value)));
             }
         }
         if self.payload.as_ref().is_some_and(|payload| !is_same(body, payload)) {
@@ -109,11 +112,12 @@ impl Handler for Service {
         let Some(at) = refusals.iter().position(Vec::is_empty) else {
             let nearest = refusals.iter().min_by_key(|refusals| refusals.len());
             let nearest = nearest.map_or("it has none".to_owned(), |refusals| refusals.join("; "));
-            let (name, method, path) = (&self.0.endpoint, head.method.as_str(), &head.target);
+            let (name, method) = (&self.0.endpoint, head.method.as_str());
+            let path = redact::addresses(&head.target);
             let why = format!(
                 "no resource of the mock service `{name}` is like this request, {method} {path}; of the nearest one: {nearest}"
             );
-            tracing::warn!(target: TOLD, payload = body, "{why}");
+            tracing::warn!(target: TOLD, payload = &*redact::text(&body), "{why}");
             return Response::new(404, Body::Bytes(why.into())).with("Content-Type", "text/plain");
         };
         let resource = &resources[at];

@@ -349,6 +349,65 @@ fn answers_of_no_flow_say_who_may_read_them() {
     assert!(!response.head.contains("Access-Control-Allow-Credentials"), "{}", response.head);
 }
 
+/// A page shall learn why its request failed, also where the API does not run at all.
+#[test]
+fn refusals_of_apis_that_do_not_run_say_who_may_read_them() {
+    let api = |name: &str, handler: &str| {
+        format!(
+            "<api name='{name}' context='/{name}'><resource methods='GET POST'><inSequence><respond/></inSequence></resource><handlers>{handler}\
+             <handler class='org.wso2.micro.integrator.rest.handler.CORSRequestHandler'><property name='allowedOrigins' value='https://shop.example'/></handler>\
+             <handler class='org.wso2.micro.integrator.security.handler.RESTBasicAuthHandler'/></handlers></api>"
+        )
+    };
+    let open = "<api name='open' context='/open'><resource methods='POST'><inSequence><enrich><source type='body'/>\
+        <target type='property' property='b'/></enrich><respond/></inSequence></resource></api>";
+    let artifacts =
+        [api("stopped", ""), api("broken", "<handler class='com.example.Guard'/>"), api("busy", "")].concat();
+    let settings = "[http.users]\nalice = 'opensesame'\n[limits]\nflows = 1\n";
+    let bus = Process::run(&directory("cors-503", &(artifacts + open), settings), &[]);
+    let mut stream = TcpStream::connect(bus.field("admin")).unwrap();
+    let stopped = exchange(&mut stream, "POST", "/artifacts/api/stopped/stop", b"", "Connection: close\r\n");
+    assert_eq!(stopped.unwrap().0, 200);
+    let (here, elsewhere) = ("Origin: https://shop.example\r\n", "Origin: https://evil.example\r\n");
+    let says = |path: &str, origin: &str, allows: bool| {
+        let response = ask(&bus, "GET", path, origin, "");
+        assert_eq!(response.status, 503, "{path}: {}", response.body);
+        let said = "Access-Control-Allow-Origin: https://shop.example\r\n";
+        assert_eq!(response.head.matches(said).count(), usize::from(allows), "{path}: {}", response.head);
+        assert_eq!(response.head.matches("Access-Control-Allow-Origin").count(), usize::from(allows));
+        assert_eq!(response.head.contains("Vary: Origin\r\n"), allows, "{path}: {}", response.head);
+    };
+    for path in ["/stopped", "/broken"] {
+        says(path, here, true);
+        let other = ask(&bus, "GET", path, elsewhere, "");
+        assert!(!other.head.contains("Access-Control-Allow-Origin"), "{path}: {}", other.head);
+    }
+    // Its request is sent only after that, and gets the 503.
+    let asks = format!("{here}Access-Control-Request-Method: GET\r\n");
+    let response = ask(&bus, "OPTIONS", "/stopped", &asks, "");
+    assert!(
+        response.status == 200 && response.head.contains("Access-Control-Allow-Origin: https://shop.example"),
+        "{}",
+        response.head
+    );
+    assert_eq!(ask(&bus, "OPTIONS", "/stopped", "", "").status, 503);
+    // One message takes all the room.
+    let mut held = TcpStream::connect(bus.http()).unwrap();
+    held.write_all(b"POST /open HTTP/1.1\r\nHost: x\r\nContent-Type: text/xml\r\nContent-Length: 4\r\n\r\n<")
+        .unwrap();
+    let mut attempts = 0;
+    while ask(&bus, "GET", "/busy", here, "").status != 503 {
+        attempts += 1;
+        assert!(attempts < 1000, "there still is room");
+    }
+    says("/busy", here, true);
+    assert!(
+        !ask(&bus, "GET", "/busy", elsewhere, "").head.contains("Access-Control-Allow"),
+        "another origin"
+    );
+    assert!(!ask(&bus, "GET", "/services/None", here, "").head.contains("Access-Control-Allow"), "no API");
+}
+
 #[test]
 fn keys_users_and_signatures_let_in() {
     let settings = "[http.users]\nalice = 'opensesame'\n\
@@ -377,6 +436,8 @@ fn keys_users_and_signatures_let_in() {
         ),
         ("/partners/orders", String::new(), 401, ""),
         ("/partners/orders", key("key-of-two"), 401, "invalid_token"),
+        // No blank of HTTP.
+        ("/partners/orders", key("key-of-one\u{a0}"), 401, "invalid_token"),
         ("/partners/orders", key("key-of-one") + &key("key-of-one"), 401, "invalid_token"),
         ("/partners/orders", basic("alice:guessed"), 401, "invalid_token"),
         ("/partners/orders", basic("nobody:"), 401, "invalid_token"),

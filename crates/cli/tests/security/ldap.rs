@@ -80,9 +80,12 @@ fn serve(mut stream: TcpStream, asked: &Mutex<Vec<String>>) {
                 let result = value(tag, &[&[0x0a, 1, code][..], &[4, 0, 4, 0]].concat());
                 value(0x30, &[value(2, number), result].concat())
             };
-            let entry = |dn: &str, values: &[&str]| {
-                let all: Vec<u8> = values.iter().flat_map(|text| value(4, text.as_bytes())).collect();
-                let attribute = value(0x30, &[value(4, b"cn"), value(0x31, &all)].concat());
+            let entry = |dn: &str, attributes: &[(&str, &[&str])]| {
+                let attribute = |(name, values): &(&str, &[&str])| {
+                    let all: Vec<u8> = values.iter().flat_map(|text| value(4, text.as_bytes())).collect();
+                    value(0x30, &[value(4, name.as_bytes()), value(0x31, &all)].concat())
+                };
+                let attribute: Vec<u8> = attributes.iter().flat_map(attribute).collect();
                 let content = value(0x64, &[value(4, dn.as_bytes()), value(0x30, &attribute)].concat());
                 value(0x30, &[value(2, number), content].concat())
             };
@@ -117,16 +120,20 @@ fn serve(mut stream: TcpStream, asked: &Mutex<Vec<String>>) {
                                 (0..2).for_each(|_| out.extend(entry("uid=alice,ou=people", &[])))
                             }
                             ("uid", "limited") => out.extend(entry("uid=alice,ou=people", &[])),
-                            ("member", "uid=alice,ou=people") => out.extend(entry("cn=read", &["read"])),
+                            ("member", "uid=alice,ou=people") => {
+                                // A subtype of what is asked for, and what is not asked for.
+                                let attributes: [(&str, &[&str]); 2] =
+                                    [("CN;lang-de", &["read"]), ("description", &["root"])];
+                                out.extend(entry("cn=read", &attributes));
+                            }
                             _ => {}
                         }
                     }
                     // The entry of a user itself, with its groups.
                     if found.is_empty() && base == "uid=alice,ou=people" {
-                        out.extend(entry(
-                            &base,
-                            &["cn=read,ou=groups", "ou=cn,cn=write", "cn=a\\, b,ou=groups"],
-                        ));
+                        let groups: &[&str] = &["cn=read,ou=groups", "ou=cn,cn=write", "cn=a\\, b,ou=groups"];
+                        let all = [("memberOf", groups), ("info", &["cn=root"])];
+                        out.extend(entry(&base, &all));
                     }
                     // One more than the server gives.
                     let is_cut = found.iter().any(|(_, value)| value == "limited");
@@ -155,7 +162,15 @@ fn users_of_a_directory_are_let_in_with_their_groups() {
          [access.gone.ldap]\naddress = 'ldap://127.0.0.1:1'\nuser = 'uid={{user}}'\n"
     );
     let scopes = "<property name='scopes' value='read'/>";
-    let artifacts = api("named", "")
+    let root = |name: &str| {
+        let property = "<property name='scopes' value='root'/>";
+        api(name, property)
+            .replace(&format!("context='/{name}'"), &format!("context='/{name}-root'"))
+            .replace(&format!("<api name='{name}'"), &format!("<api name='{name}-root'"))
+    };
+    let artifacts = root("searched")
+        + &root("listed")
+        + &api("named", "")
         + &api("searched", scopes)
         + &api("listed", scopes)
         + &api("both", "")
@@ -187,6 +202,9 @@ fn users_of_a_directory_are_let_in_with_their_groups() {
         ("searched", "{user}:opensesame", 401),
         ("listed", "alice:opensesame", 200),
         ("listed", "bob:hunter2", 403),
+        // The directory sends more attributes than were asked for.
+        ("searched-root", "alice:opensesame", 403),
+        ("listed-root", "alice:opensesame", 403),
         ("searched", "bob:hunter2", 403),
         ("both", "bob:hunter2", 200),
         ("both", "alice:of the settings", 200),

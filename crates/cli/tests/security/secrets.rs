@@ -265,10 +265,12 @@ fn planted_secrets_are_in_no_output() {
         &["check", "--format", "json", path],
         &["check", "--format", "sarif", path],
         &["explain", path],
-        &["explain", "--format", "json", path],
+        &["explain", "--json", path],
         &["migrate", path],
+        &["migrate", "--format", "json", path],
     ] {
         let out = support::busbar(arguments);
+        assert!(!String::from_utf8_lossy(&out.stderr).contains("Usage:"), "{arguments:?}");
         for (what, bytes) in [("stdout", &out.stdout), ("stderr", &out.stderr)] {
             let text = String::from_utf8_lossy(bytes).into_owned();
             outputs.push((format!("{} {what}", arguments.join(" ")), text));

@@ -1,6 +1,6 @@
 //! The plan of a configuration: its artifacts, one kind after the other.
 
-use super::{Compiler, data, events, executors, inbound, processors, services, stores, tasks};
+use super::{Compiler, data, events, executors, handlers, inbound, processors, services, stores, tasks};
 use crate::resource::{ApiOrder, ApiRule};
 use crate::runtime::artifacts::{Api, Proxy};
 use crate::runtime::context::Context;
@@ -381,12 +381,11 @@ impl Compiler<'_> {
                         api.span.contains(faulty.span)
                             || !compiled.iter().any(|served| Some(&served.name) == name.as_ref())
                     };
-                    let compiled = defined.filter(is_it).map(services::api_rule);
-                    if let Some(rule) =
-                        compiled.or_else(|| faulty.context.as_deref().map(ApiRule::of_context))
-                    {
+                    let defined = defined.filter(is_it);
+                    let of_context = || faulty.context.as_deref().map(ApiRule::of_context);
+                    if let Some(rule) = defined.map(services::api_rule).or_else(of_context) {
                         apis.push(rule);
-                        left_out.apis.push(at);
+                        left_out.apis.push((at, defined.map(handlers::cors_of).unwrap_or_default()));
                     }
                 }
                 (ArtifactKind::Sequence, Some(name)) if name == "main" => {

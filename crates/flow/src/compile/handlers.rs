@@ -11,6 +11,9 @@ use std::sync::Arc;
 const WITHOUT_EFFECT: &[&str] =
     &["APIMgtLatencyStatsHandler", "APIMgtUsageHandler", "APIMgtGoogleAnalyticsTrackingHandler"];
 
+/// The class of the handler for other origins.
+const CORS: &str = "CORSRequestHandler";
+
 /// Those of an API, in order.
 pub(super) fn compile(
     api: &config::Api,
@@ -102,12 +105,42 @@ fn guard(handler: &config::Handler, resources: &[Resource], compiler: &mut Compi
     is_good.then(|| Handler::Guard(Arc::new(Guard { profile, scopes, of_resources, forbids: false })))
 }
 
+/// The class without its package.
+fn short_name(handler: &config::Handler) -> &str {
+    handler.class.rsplit('.').next().unwrap_or_default()
+}
+
+/// What the handlers of an API that is left out say of other origins: a page shall learn why its request failed.
+pub(super) fn cors_of(api: &config::Api) -> Vec<Arc<Cors>> {
+    let handlers = api.handlers.iter().filter(|handler| short_name(handler) == CORS);
+    handlers.map(|handler| Arc::new(cors(handler))).collect()
+}
+
+fn cors(handler: &config::Handler) -> Cors {
+    let value = |name: &str| {
+        let found = handler.properties.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.trim()).unwrap_or_default()
+    };
+    let list = |name: &str| {
+        let words = value(name).split(',').map(str::trim).filter(|word| !word.is_empty());
+        words.collect::<Vec<_>>().join(", ")
+    };
+    let origins = value("allowedOrigins");
+    Cors {
+        disabled: false,
+        origins: Cors::read_origins(if origins.is_empty() { "*" } else { origins }),
+        headers: list("allowHeaders"),
+        methods: list("allowedMethods"),
+        credentials: value("allowCredentials").eq_ignore_ascii_case("true"),
+    }
+}
+
 fn handler(
     handler: &config::Handler,
     resources: &[Resource],
     compiler: &mut Compiler<'_>,
 ) -> Option<Handler> {
-    match handler.class.rsplit('.').next().unwrap_or_default() {
+    match short_name(handler) {
         "RESTBasicAuthHandler" | "BasicAuthHandler" => {
             if let Some(profile) = compiler.services.settings.access.get(USER_STORE).cloned() {
                 let (scopes, of_resources) = (Vec::new(), Vec::new());
@@ -129,17 +162,9 @@ fn handler(
             Some(Handler::BasicAuthentication)
         }
         "AccessHandler" | "APIAuthenticationHandler" => guard(handler, resources, compiler),
-        "CORSRequestHandler" => {
-            let value = |name: &str| {
-                let found = handler.properties.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
-                found.map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
-            };
-            let origins = value("allowedOrigins");
-            let origins = Cors::read_origins(if origins.is_empty() { "*" } else { &origins });
-            let list = |text: &str| {
-                let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
-                words.map(str::to_owned).collect::<Vec<_>>()
-            };
+        CORS => {
+            let cors = cors(handler);
+            let Cors { origins, credentials, .. } = &cors;
             for origin in origins.iter().filter(|origin| !Cors::is_origin(origin)) {
                 compiler.warning(
                     "bad-value",
@@ -148,15 +173,14 @@ fn handler(
                     "it lets nobody in: expected `https://HOST`, with a port if it is not the usual one, or `*`",
                 );
             }
-            let credentials = value("allowCredentials").eq_ignore_ascii_case("true");
-            if credentials && origins.iter().any(|origin| origin == "*") {
+            if *credentials && origins.iter().any(|origin| origin == "*") {
                 compiler.warning(
                     "credentials-for-all",
                     "`allowCredentials` has no effect where all origins are allowed",
                     handler.class.span,
                     "each site could read what a user sees who is logged in: name the origins in `allowedOrigins`",
                 );
-            } else if credentials && origins.iter().any(|origin| origin == Cors::OPAQUE) {
+            } else if *credentials && origins.iter().any(|origin| origin == Cors::OPAQUE) {
                 compiler.warning(
                     "credentials-for-all",
                     "`allowCredentials` has no effect for the origin `null`",
@@ -164,13 +188,7 @@ fn handler(
                     "each site can make frames with this origin, and could read what a user sees who is logged in",
                 );
             }
-            Some(Handler::Cors(Arc::new(Cors {
-                disabled: false,
-                origins,
-                headers: list(&value("allowHeaders")).join(", "),
-                methods: list(&value("allowedMethods")).join(", "),
-                credentials,
-            })))
+            Some(Handler::Cors(Arc::new(cors)))
         }
         name if WITHOUT_EFFECT.contains(&name) => {
             let message = format!("the handler `{name}` has no effect here");

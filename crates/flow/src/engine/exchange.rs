@@ -679,10 +679,10 @@ async fn written(
     if stage::is_sealed(leaf.stages(), context) {
         let (leaf, outgoing) = (Arc::clone(leaf), outgoing.clone());
         let write = move |context: &mut Context| match write_out(context, leaf.stages(), &outgoing, form)? {
-            Body::Bytes(written) => stage::seal(leaf.stages(), context, written).map(Body::Bytes),
-            _ => {
+            Body::Empty => {
                 Err(Fault::new("the endpoint asks for WS-Security, and the message is empty: it is not sent"))
             }
+            sealed => Ok(sealed),
         };
         // However small it is, it takes long.
         return Box::pin(compute::once_on(context, compute::ALWAYS, write)).await;
@@ -715,8 +715,11 @@ fn write_out(
         Some(form) => form,
         None => request_form(context),
     };
-    let charset = outgoing.charset.as_deref();
-    let bytes = writing::write(context, format, content_type.as_deref(), charset, outgoing.packing)?;
+    let (charset, packing) = (outgoing.charset.as_deref(), outgoing.packing);
+    let bytes = match stage::is_sealed(stages, context) {
+        true => writing::write_sealed(context, format, packing, stages)?,
+        false => writing::write(context, format, content_type.as_deref(), charset, packing)?,
+    };
     Ok(if bytes.is_empty() { Body::Empty } else { Body::Bytes(bytes) })
 }
 

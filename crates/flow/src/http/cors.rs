@@ -28,22 +28,38 @@ fn origin_for(cors: &Cors, origin: Option<&str>) -> String {
     }
 }
 
+/// What the answer to a request will say, and whether its origin is none of those that are listed; `None`: nothing is said.
+fn judge(cors: &Arc<Cors>, headers: &Headers) -> Option<(Allowed, bool)> {
+    if cors.disabled || cors.origins.is_empty() && cors.headers.is_empty() {
+        return None;
+    }
+    let mut of_request = headers.get_all("Origin");
+    let first = of_request.next();
+    // Of two, a proxy before this may have looked at the other one.
+    let only = first.filter(|_| of_request.next().is_none());
+    let origin = origin_for(cors, only.and_then(|origin| std::str::from_utf8(origin).ok()));
+    let is_refused = first.is_some() && origin.is_empty() && !cors.origins.is_empty();
+    Some((Allowed { cors: Arc::clone(cors), origin }, is_refused))
+}
+
 /// Notes what the answer will say; `false`: the origin is none of those that are listed.
 pub(crate) fn note(cors: &Arc<Cors>, context: &mut Context) -> bool {
-    if cors.disabled || cors.origins.is_empty() && cors.headers.is_empty() {
-        return true;
+    let Some((allowed, is_refused)) = judge(cors, &context.headers) else { return true };
+    context.attach(Arc::new(allowed));
+    !is_refused
+}
+
+/// As [`complete`], for the answer to a request that is refused before anything is noted: `cors` is what holds for it, of which the last counts.
+#[cold]
+pub(crate) fn complete_refusal<'a>(
+    cors: impl Iterator<Item = &'a Arc<Cors>>,
+    request: &Headers,
+    headers: &mut Headers,
+) {
+    let judged = cors.filter_map(|cors| judge(cors, request)).last();
+    if let Some((allowed, _)) = judged.filter(|(allowed, _)| !allowed.origin.is_empty()) {
+        admit(&allowed.cors, Some(&allowed), headers);
     }
-    let (origin, refused) = {
-        let mut of_request = context.headers.get_all("Origin");
-        let first = of_request.next();
-        // Of two, a proxy before this may have looked at the other one.
-        let only = first.filter(|_| of_request.next().is_none());
-        let origin = origin_for(cors, only.and_then(|origin| std::str::from_utf8(origin).ok()));
-        let refused = first.is_some() && origin.is_empty() && !cors.origins.is_empty();
-        (origin, refused)
-    };
-    context.attach(Arc::new(Allowed { cors: Arc::clone(cors), origin }));
-    !refused
 }
 
 /// Puts into the headers of an answer what it says to other origins. `methods` are those of the resource.

@@ -157,7 +157,7 @@ impl Bus {
                 Ok(ticket) => Some(Box::pin(ticket.turn()).await),
                 Err(Full) => {
                     let why = "the queue of its priority is full";
-                    return turned_away(&services, inbound, why, recorder, plan.owner_name(owner));
+                    return turned_away(&plan, &services, inbound, &head.headers, why, recorder, owner);
                 }
             },
             _ => None,
@@ -165,7 +165,7 @@ impl Bus {
         let services = match Admitted::new(services) {
             Ok(admitted) => admitted.begins(),
             Err((services, why)) => {
-                return turned_away(&services, inbound, why, recorder, plan.owner_name(owner));
+                return turned_away(&plan, &services, inbound, &head.headers, why, recorder, owner);
             }
         };
         inbound.service_length = service_length;
@@ -208,6 +208,10 @@ async fn too_large(context: &mut Context) -> Option<Response> {
     context.payload.give_up();
     crate::runtime::report::fault(context, &fault);
     let mut response = unanswered(context, Some(fault.status));
+    if !matches!(context.owner, Owner::Proxy(_)) {
+        let cors = routing::cors_of(&context.plan, &context.services, &context.inbound);
+        super::cors::complete_refusal(cors, &context.headers, &mut response.head.headers);
+    }
     response.close = true;
     Some(response)
 }
@@ -259,15 +263,21 @@ fn recorded(mut response: Response, recorder: Option<Box<Recorder>>) -> Response
 /// The answer to a request that there is no room for, and the line of the access log.
 #[cold]
 fn turned_away(
+    plan: &Plan,
     services: &Services,
     inbound: Inbound,
+    headers: &Headers,
     why: &'static str,
     recorder: Option<Box<Recorder>>,
-    owner: &str,
+    owner: Owner,
 ) -> Response {
-    let response = shed(services, &inbound, why);
+    let mut response = shed(services, &inbound, why);
+    if !matches!(owner, Owner::Proxy(_)) {
+        let cors = routing::cors_of(plan, services, &inbound);
+        super::cors::complete_refusal(cors, headers, &mut response.head.headers);
+    }
     let inbound = Arc::new(inbound);
-    recorded(response, recorder.map(|recorder| recorder.of(&inbound).by(owner)))
+    recorded(response, recorder.map(|recorder| recorder.of(&inbound).by(plan.owner_name(owner))))
 }
 
 /// Refuses a message that there is no room for.

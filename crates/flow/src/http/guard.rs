@@ -243,7 +243,7 @@ pub(super) fn single(headers: &Headers, name: &str) -> Result<Option<String>, Re
         return Err(Refused::Invalid(format!("it has several headers {name}")));
     }
     match std::str::from_utf8(first) {
-        Ok(text) => Ok(Some(text.trim().to_owned())),
+        Ok(text) => Ok(Some(text.trim_matches([' ', '\t']).to_owned())),
         Err(_) => Err(Refused::Invalid(format!("its header {name} is not text"))),
     }
 }

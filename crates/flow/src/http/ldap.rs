@@ -2,7 +2,7 @@
 
 use crate::runtime::guard::{Directory, Groups};
 use crate::runtime::services::Services;
-use authentication::ldap::{self, Filter, LARGEST, LONGEST_NAME, Response, Search};
+use authentication::ldap::{self, Entry, Filter, LARGEST, LONGEST_NAME, Response, Search};
 use bytes::{Buf, BytesMut};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -106,7 +106,7 @@ impl Talk {
                 let what = Search { base, only_base: false, filter, user, dn: "", attribute: "1.1", most: 2 };
                 let (found, is_all) = self.search(&what).await?;
                 match found.as_slice() {
-                    [(dn, _)] if is_all => dn.clone(),
+                    [Entry { dn, .. }] if is_all => dn.clone(),
                     // Several entries match: the name is ambiguous.
                     _ => return Err(Refused::Wrong),
                 }
@@ -124,15 +124,13 @@ impl Talk {
         match groups {
             Groups::Entries(base, filter, attribute) => {
                 let what = Search { base, only_base: false, filter, user, dn: &dn, attribute, most: GROUPS };
-                let (found, _) = self.search(&what).await?;
-                Ok(found.into_iter().flat_map(|(_, values)| values).take(usize::from(GROUPS)).collect())
+                Ok(self.values(&what).await?.collect())
             }
             Groups::OfUser(attribute, part) => {
                 let filter = &Filter::any();
                 let what = Search { base: &dn, only_base: true, filter, user, dn: &dn, attribute, most: 1 };
-                let (found, _) = self.search(&what).await?;
-                let names = found.iter().flat_map(|(_, values)| values).take(usize::from(GROUPS));
-                Ok(names.filter_map(|name| ldap::first_value(name, part)).collect())
+                let names = self.values(&what).await?;
+                Ok(names.filter_map(|name| ldap::first_value(&name, part)).collect())
             }
         }
     }
@@ -157,18 +155,24 @@ impl Talk {
         }
     }
 
+    /// The values of the attribute that is asked for, of all entries that are found.
+    async fn values(&mut self, what: &Search<'_>) -> Result<impl Iterator<Item = String>, Refused> {
+        let (found, _) = self.search(what).await?;
+        let attribute = what.attribute.to_owned();
+        let values = found.into_iter().flat_map(move |entry| entry.values(&attribute).collect::<Vec<_>>());
+        Ok(values.take(usize::from(GROUPS)))
+    }
+
     /// The entries that are found, and whether these are all.
-    async fn search(&mut self, what: &Search<'_>) -> Result<(Vec<(String, Vec<String>)>, bool), Refused> {
+    async fn search(&mut self, what: &Search<'_>) -> Result<(Vec<Entry>, bool), Refused> {
         self.number += 1;
         self.send(&ldap::search(self.number, what)).await?;
         let (mut found, mut is_all) = (Vec::new(), true);
         loop {
             match self.receive().await? {
-                Response::Entry(dn, values) if found.len() < usize::from(what.most) => {
-                    found.push((dn, values));
-                }
+                Response::Entry(entry) if found.len() < usize::from(what.most) => found.push(entry),
                 // More than were asked for.
-                Response::Entry(..) => is_all = false,
+                Response::Entry(_) => is_all = false,
                 Response::Other => {}
                 Response::Searched(0) => return Ok((found, is_all)),
                 // sizeLimitExceeded: of the request, or of the server for this user.

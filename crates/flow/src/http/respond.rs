@@ -7,7 +7,9 @@ use crate::runtime::plan::Plan;
 use crate::runtime::progress::Takes;
 use crate::runtime::request::{Client, Inbound};
 use crate::runtime::stage::{self, Way};
-use crate::writing::{current_form, explicit_form, is_coded_here, is_rewritten, untouched, write};
+use crate::writing::{
+    current_form, explicit_form, is_coded_here, is_rewritten, untouched, write, write_sealed,
+};
 use message::{Envelope, Format, Kind, MediaType, Method, Payload, PayloadLimits, SoapVersion, Version};
 use std::sync::Arc;
 use transport::{Body, Framing, Response, ResponseHead};
@@ -165,27 +167,13 @@ fn relayed(context: &mut Context) -> Option<Body> {
 }
 
 async fn body(context: &mut Context) -> Result<Body, Fault> {
-    let body = unsealed(context).await?;
-    let plan = Arc::clone(&context.plan);
-    if !stage::is_sealed(plan.stages(context.owner), context) {
-        return Ok(body);
-    }
-    match body {
-        Body::Empty => Ok(Body::Empty),
-        Body::Bytes(written) => {
-            // However small it is, it takes long.
-            compute::once_on(context, compute::ALWAYS, move |context| {
-                stage::seal(plan.stages(context.owner), context, written).map(Body::Bytes)
-            })
-            .await
-        }
-        Body::Stream(_) => Err(Fault::new("an answer that has to be sealed was not received")),
-    }
-}
-
-async fn unsealed(context: &mut Context) -> Result<Body, Fault> {
     if context.axis2_is_true("NO_ENTITY_BODY") || context.axis2_is_true("SC_ACCEPTED") {
         return Ok(Body::Empty);
+    }
+    if stage::is_sealed(context.plan.stages(context.owner), context) {
+        context.receive_body().await?;
+        // However small it is, it takes long.
+        return compute::once_on(context, compute::ALWAYS, sealed).await;
     }
     let form = explicit_form(context);
     if !context.passes(Way::Out) {
@@ -222,6 +210,22 @@ async fn unsealed(context: &mut Context) -> Result<Body, Fault> {
     }
     context.receive_body().await?;
     compute::by_size(context, 0, move |context| written(context, form)).await
+}
+
+/// The body of an answer that stages seal: SOAP of the client's version, whatever a backend answered.
+fn sealed(context: &mut Context) -> Result<Body, Fault> {
+    let plan = Arc::clone(&context.plan);
+    let stages = plan.stages(context.owner);
+    stage::goes_out(stages, context, None)?;
+    if context.payload.is_empty() {
+        return Ok(Body::Empty);
+    }
+    open_envelope(context)?;
+    let version = match context.inbound.client {
+        Client::Soap(version) => version,
+        _ => SoapVersion::V11,
+    };
+    write_sealed(context, Format::Soap(version), None, stages).map(Body::Bytes)
 }
 
 /// The body of an answer that is there, written in the form that the client can read.

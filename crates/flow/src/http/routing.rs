@@ -2,13 +2,17 @@
 
 use super::cors;
 use super::handlers::Next;
-use crate::resource::{ApiFacts, Choice, RequestFacts, choose};
-use crate::runtime::artifacts::allowed_methods;
+use crate::resource::{ApiCandidate, ApiFacts, Choice, RequestFacts, choose};
+use crate::runtime::artifacts::{Cors, allowed_methods};
 use crate::runtime::context::{Context, Origin, Owner};
 use crate::runtime::guard::Guard;
+use crate::runtime::inbound::Filter;
 use crate::runtime::mediator::ListId;
 use crate::runtime::plan::Plan;
+use crate::runtime::request::Inbound;
+use crate::runtime::services::Services;
 use message::Value;
+use std::iter::once;
 use std::sync::Arc;
 use transport::{Body, Response};
 
@@ -39,9 +43,8 @@ fn is_bound(binds_to: &[String], listener: &str) -> bool {
     }
 }
 
-/// Chooses API and resource among those that are bound to a listener, and sets the properties that tell the flow about it.
-pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Dispatched {
-    let inbound = context.inbound.clone();
+/// The API among those that are bound to a listener, and whether one was passed over because of its transport.
+fn choose_api<'a>(plan: &'a Plan, inbound: &'a Inbound, listener: &str) -> (Option<ApiCandidate<'a>>, bool) {
     let facts = ApiFacts { path: &inbound.target, host: Some(&*inbound.host), secure: inbound.secure };
     let mut denied = false;
     // Those that are left out are looked for everywhere.
@@ -51,6 +54,27 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
         denied |= candidate.transport_denied;
         !candidate.transport_denied
     });
+    (chosen, denied)
+}
+
+/// What says who may read the answer to a request that is refused before it is dispatched; the last counts.
+pub(crate) fn cors_of<'a>(
+    plan: &'a Plan,
+    services: &'a Services,
+    inbound: &'a Inbound,
+) -> impl Iterator<Item = &'a Arc<Cors>> {
+    let endpoint = inbound.through.and_then(|index| plan.inbound_endpoints.get(index));
+    let own = endpoint.map(|endpoint| endpoint.name.as_str());
+    let others = endpoint.is_none_or(|endpoint| !matches!(endpoint.filter, Filter::None));
+    let mut listeners = own.into_iter().chain(others.then_some(DEFAULT_LISTENER));
+    let chosen = listeners.find_map(|listener| choose_api(plan, inbound, listener).0);
+    chosen.into_iter().flat_map(|api| once(&services.settings.cors).chain(plan.cors_of(api.index)))
+}
+
+/// Chooses API and resource among those that are bound to a listener, and sets the properties that tell the flow about it.
+pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Dispatched {
+    let inbound = context.inbound.clone();
+    let (chosen, denied) = choose_api(plan, &inbound, listener);
     if denied {
         context.properties.set("TRANSPORT_DENIED", Value::Boolean(true));
         context.properties.set("IN_TRANSPORT", Value::from(inbound.scheme()));
@@ -63,21 +87,25 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
             None => Dispatched::Main,
         };
     };
-    let Some(api) = plan.apis.get(candidate.index) else {
-        let faulty = plan.left_out.apis.get(candidate.index - plan.apis.len());
-        return Dispatched::Answer(crate::http::respond::left_out(plan, &inbound, faulty));
-    };
-    if !api.activation.is_on() {
-        return Dispatched::Answer(crate::http::respond::stopped(&inbound, &api.name));
-    }
     let sub_path = candidate.sub_path.into_owned();
-    if let Some(response) = crate::http::openapi::answer(api, &sub_path, &inbound) {
+    let api = plan.apis.get(candidate.index);
+    let is_on = api.is_some_and(|api| api.activation.is_on());
+    if let Some(api) = api.filter(|_| is_on)
+        && let Some(response) = crate::http::openapi::answer(api, &sub_path, &inbound)
+    {
         return Dispatched::Answer(response);
     }
     let settings = std::sync::Arc::clone(&context.services.settings.cors);
     if !cors::note(&settings, context) {
         return Dispatched::Answer(Response::empty(403));
     }
+    let Some(api) = api else {
+        let faulty = plan.left_out.apis.get(candidate.index - plan.apis.len()).map(|(at, _)| at);
+        for cors in plan.cors_of(candidate.index) {
+            cors::note(cors, context);
+        }
+        return Dispatched::Answer(crate::http::respond::left_out(plan, &inbound, faulty));
+    };
     let has_body = !context.payload.is_empty() && context.headers.get("Content-Length") != Some("0");
     let forwards =
         (inbound.method.as_str() == "OPTIONS").then(|| context.headers.get("Max-Forwards")?.parse().ok());
@@ -96,7 +124,9 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
     // A CORS preflight request has no credentials.
     let asks_only = matches!(choice, Choice::Options { .. })
         && context.headers.get("Access-Control-Request-Method").is_some();
-    let handlers = api.handlers.iter().filter(|handler| !asks_only || handler.is_cors());
+    // Of one that is stopped only who may read that it is.
+    let asks_all = is_on && !asks_only;
+    let handlers = api.handlers.iter().filter(|handler| asks_all || handler.is_cors());
     let resource = if let Choice::Resource { index, .. } = &choice { Some(*index) } else { None };
     for handler in handlers {
         match handler.request(resource, context) {
@@ -104,6 +134,9 @@ pub(crate) fn dispatch(plan: &Plan, context: &mut Context, listener: &str) -> Di
             Some(Next::Answer(response)) => return Dispatched::Answer(response),
             Some(Next::Ask(guard)) => return Dispatched::Ask(guard),
         }
+    }
+    if !is_on && !asks_only {
+        return Dispatched::Answer(crate::http::respond::stopped(&inbound, &api.name));
     }
     // Handlers read these properties too.
     let handled = match &choice {

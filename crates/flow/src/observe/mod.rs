@@ -103,15 +103,21 @@ pub(crate) fn begin(context: &mut Context) {
     let services = Arc::clone(&context.services);
     let observers = &services.observers;
     let name = context.owner_name().to_owned();
+    // An API goes by its name with the version too, as it is listed.
+    let full_name = match context.owner {
+        Owner::Resource(api, _) => context.plan.apis[api].qualified_name().into_owned(),
+        _ => name.clone(),
+    };
+    let names = [name.as_str(), full_name.as_str()];
     let marked = match context.owner {
         Owner::Main => false,
         Owner::Proxy(index) => context.plan.proxies[index].trace,
         Owner::Resource(api, _) => context.plan.apis[api].trace,
         Owner::Inbound(index) => context.plan.inbound_endpoints[index].trace,
     };
-    let traced = marked || observers.is_traced(&name);
-    let (logged, wire) = (observers.is_logged(&name), observers.is_wired(&name));
-    let profiled = observers.is_profiled(&name);
+    let traced = marked || observers.is_traced(names);
+    let (logged, wire) = (observers.is_logged(names), observers.is_wired(names));
+    let profiled = observers.is_profiled(names);
     if context.progress.observed || !(traced || wire || profiled) {
         return;
     }
@@ -267,7 +273,7 @@ pub(crate) fn sending(
     let watch = context.attached::<Watch>();
     let observers = &context.services.observers;
     let wire = watch.as_ref().is_some_and(|watch| watch.wire)
-        || observers.is_on() && observers.is_wired(leaf.name());
+        || observers.is_on() && observers.is_wired([leaf.name()]);
     let recording = watch.and_then(|watch| watch.recording.clone());
     if recording.is_none() && !wire {
         return None;

@@ -92,23 +92,23 @@ impl Observers {
     }
 
     /// Whether the steps of a service are timed.
-    pub(crate) fn is_profiled(&self, service: &str) -> bool {
-        has(&lock(&self.names).profiled, service)
+    pub(crate) fn is_profiled<const N: usize>(&self, names: [&str; N]) -> bool {
+        has(&lock(&self.names).profiled, names)
     }
 
     /// Whether the messages of a service are traced.
-    pub(crate) fn is_traced(&self, service: &str) -> bool {
-        has(&lock(&self.names).traced, service)
+    pub(crate) fn is_traced<const N: usize>(&self, names: [&str; N]) -> bool {
+        has(&lock(&self.names).traced, names)
     }
 
     /// Whether its traces go to the log.
-    pub(crate) fn is_logged(&self, service: &str) -> bool {
-        has(&lock(&self.names).logged, service)
+    pub(crate) fn is_logged<const N: usize>(&self, names: [&str; N]) -> bool {
+        has(&lock(&self.names).logged, names)
     }
 
     /// Whether the wire log is on for a service or an endpoint.
-    pub(crate) fn is_wired(&self, name: &str) -> bool {
-        has(&lock(&self.names).wired, name)
+    pub(crate) fn is_wired<const N: usize>(&self, names: [&str; N]) -> bool {
+        has(&lock(&self.names).wired, names)
     }
 
     /// So many bytes of a payload are shown.
@@ -122,6 +122,7 @@ impl Observers {
     }
 }
 
-fn has(names: &BTreeSet<String>, name: &str) -> bool {
-    names.contains(name) || names.contains(ALL)
+/// Whether somebody with these names is among the observed ones.
+fn has<const N: usize>(observed: &BTreeSet<String>, names: [&str; N]) -> bool {
+    observed.contains(ALL) || names.iter().any(|name| observed.contains(*name))
 }

@@ -1,6 +1,6 @@
 //! The plan: a configuration compiled, validated and immutable. A reload builds a new one beside it.
 
-use crate::runtime::artifacts::{Api, Proxy};
+use crate::runtime::artifacts::{Api, Cors, Handler, Proxy};
 use crate::runtime::context::Owner;
 use crate::runtime::data::DataService;
 use crate::runtime::endpoint::{Endpoint, InlineEndpoint};
@@ -82,7 +82,8 @@ pub struct Plan {
 #[derive(Default)]
 pub(crate) struct LeftOut {
     pub proxies: Vec<usize>,
-    pub apis: Vec<usize>,
+    /// With what says who may read their answers.
+    pub apis: Vec<(usize, Vec<Arc<Cors>>)>,
     /// The main sequence, where the configuration has one.
     pub main: Option<usize>,
 }
@@ -220,14 +221,14 @@ impl Plan {
     /// The names by which services can be observed: proxy services and APIs.
     pub fn services(&self) -> Vec<String> {
         let proxies = self.proxies.iter().map(|proxy| proxy.name.clone());
-        proxies.chain(self.apis.iter().map(|api| api.name.clone())).collect()
+        proxies.chain(self.apis.iter().map(|api| api.qualified_name().into_owned())).collect()
     }
 
-    /// Whether there is a proxy service or an API of this name; `main` and [`ALL`] are always there.
+    /// Whether there is a proxy service or an API of this name, for an API with its version or without; `main` and [`ALL`] are always there.
     pub fn has_service(&self, name: &str) -> bool {
         let is_deployed = || {
             self.proxies.iter().any(|proxy| proxy.name == name)
-                || self.apis.iter().any(|api| api.name == name)
+                || self.apis.iter().any(|api| api.name == name || api.qualified_name() == name)
         };
         name == "main" || name == ALL || is_deployed()
     }
@@ -529,6 +530,17 @@ impl Plan {
             + self.tasks.len()
             + self.inbound_endpoints.len()
             + self.executors.len()
+    }
+
+    /// What the handlers of an API say of other origins, by its number among those that serve and those that are left out; the last counts.
+    pub(crate) fn cors_of(&self, api: usize) -> impl Iterator<Item = &Arc<Cors>> {
+        let serves = self.apis.get(api).into_iter().flat_map(|api| &api.handlers);
+        let of_serving = serves.filter_map(|handler| match handler {
+            Handler::Cors(cors) => Some(cors),
+            _ => None,
+        });
+        let left_out = api.checked_sub(self.apis.len()).and_then(|at| self.left_out.apis.get(at));
+        of_serving.chain(left_out.into_iter().flat_map(|(_, cors)| cors))
     }
 
     pub(crate) fn owner_name(&self, owner: Owner) -> &str {

@@ -4,10 +4,12 @@ pub mod kept;
 
 use crate::runtime::context::Context;
 use crate::runtime::fault::Fault;
+use crate::runtime::stage::{self, Stage};
 use bytes::Bytes;
 use message::charset::Charset;
 use message::{Body, Coding, Format, Headers, Kind, MediaType, Packing, SoapVersion, Value, Writing};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// The form of an explicitly set `messageType` that differs from the payload's own.
 pub(crate) fn explicit_form(context: &Context) -> Option<(Format, Option<String>)> {
@@ -138,7 +140,7 @@ pub(crate) fn write(
         packing: packing_of(context, format, packing),
         preserve_spaces: context.axis2_is_true("PRESERVE_SPACES"),
     };
-    let services = std::sync::Arc::clone(&context.services);
+    let services = Arc::clone(&context.services);
     let written = context.payload.written(&writing, &services.limits)?;
     match &written.content_type {
         Some(content_type) => {
@@ -148,6 +150,44 @@ pub(crate) fn write(
         None => set_content_type(context, format, content_type, &charset_name),
     }
     Ok(coded(context, written.bytes))
+}
+
+/// As [`write`], of a message that stages seal: the envelope alone, in UTF-8, sealed before it is coded.
+///
+/// # Errors
+/// As [`write`]; it would be no envelope, or has attachments, which nothing seals; a stage's own.
+pub(crate) fn write_sealed(
+    context: &mut Context,
+    format: Format,
+    packing: Option<Packing>,
+    stages: &[Arc<dyn Stage>],
+) -> Result<Bytes, Fault> {
+    if !matches!(format, Format::Soap(_)) {
+        return Err(Fault::new(
+            "WS-Security is for SOAP messages, and this one is of another type: the endpoint needs a format of soap11 or soap12",
+        ));
+    }
+    if packing_of(context, format, packing) != Packing::None && context.payload.has_attachments() {
+        return Err(Fault::new(
+            "the message has attachments, which WS-Security does not cover here: set enableSwA to false to send it without them",
+        ));
+    }
+    let writing = Writing {
+        format,
+        charset: Charset::UTF8,
+        charset_name: "UTF-8",
+        declaration: false,
+        packing: Packing::None,
+        preserve_spaces: context.axis2_is_true("PRESERVE_SPACES"),
+    };
+    let services = Arc::clone(&context.services);
+    let written = context.payload.written(&writing, &services.limits)?;
+    if written.bytes.is_empty() {
+        return Ok(written.bytes);
+    }
+    set_content_type(context, format, None, "UTF-8");
+    let sealed = stage::seal(stages, context, written.bytes)?;
+    Ok(coded(context, sealed))
 }
 
 /// Bytes that were made here, coded as `Content-Encoding` says; the header goes if it cannot be done.

@@ -1,6 +1,8 @@
 //! The messages of WS-Eventing (submission of August 2004).
 
 use config::Scope;
+use flow::services::Routes;
+use flow::url::parse_url;
 use flow::{Context, Fault};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -135,14 +137,6 @@ pub(super) fn subscription(context: &mut Context) -> Result<SubscribeRequest, Tr
     let to = child(document, delivery, "NotifyTo")
         .ok_or_else(|| Trouble::invalid("there is no wse:NotifyTo in wse:Delivery"))?;
     let address = addressing(document, to, "Address").map(|node| text(document, node)).unwrap_or_default();
-    if !["http://", "https://"].iter().any(|scheme| {
-        address.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-            && address.len() > scheme.len()
-    }) {
-        return Err(Trouble::invalid(format!(
-            "wse:NotifyTo needs an address of http or https, not `{address}`"
-        )));
-    }
     let blocks =
         ["ReferenceParameters", "ReferenceProperties"].iter().find_map(|name| addressing(document, to, name));
     let blocks = blocks.map(|parameters| {
@@ -183,6 +177,22 @@ pub(super) fn identifier(context: &mut Context) -> Result<String, Trouble> {
     found
         .map(|node| text(&envelope.document, node))
         .ok_or_else(|| Trouble::invalid("there is no header wse:Identifier"))
+}
+
+/// Whether events may be sent to an address, as far as it says itself: an event is sent as to any address that a message names.
+pub(super) fn permitted(address: &str, routes: &Routes) -> Result<(), Trouble> {
+    let shown = diagnostics::without_credentials(address);
+    let needs = |why: &str| {
+        Trouble::invalid(format!("wse:NotifyTo needs an address of http or https, not `{shown}`{why}"))
+    };
+    let url = parse_url(address).map_err(|error| needs(&format!(": {error}")))?;
+    if !matches!(url.scheme.as_str(), "http" | "https") {
+        return Err(needs(""));
+    }
+    match routes.permits(&url.scheme, &url.host, url.port) {
+        true => Ok(()),
+        false => Err(Trouble::invalid(format!("no events are sent to `{shown}`"))),
+    }
 }
 
 /// `wse:Expires` of a `Renew`.

@@ -201,6 +201,8 @@ fn a_request_that_cannot_be_met_gets_a_fault() {
         (subscribe("ftp://here/", ""), "InvalidMessage"),
         (subscribe("http://", ""), "InvalidMessage"),
         (subscribe("", ""), "InvalidMessage"),
+        (subscribe("http://user:secret@127.0.0.1:9/", ""), "InvalidMessage"),
+        (subscribe("http://127.0.0.1:99999/", ""), "InvalidMessage"),
         (
             soap("", "<wse:Subscribe><wse:Delivery Mode='urn:pull'/></wse:Subscribe>"),
             "DeliveryModeRequestedUnavailable",
@@ -321,6 +323,34 @@ fn a_filter_of_a_message_reads_no_secrets() {
             "{filter}: {}",
             response.body
         );
+    }
+}
+
+#[test]
+fn who_may_get_no_event_cannot_subscribe() {
+    let text = format!(
+        "<definitions xmlns='http://ws.apache.org/ns/synapse'><eventSource name='E'>{MANAGER}</eventSource></definitions>"
+    );
+    let tested = testing::configuration_with(&crate::registry(testing::endpoints), &text, |services| {
+        let dynamic = Some(vec!["https://*.example".to_owned(), "127.0.0.1:9".to_owned()]);
+        services.routes = std::sync::Arc::new(flow::services::Routes { dynamic, ..Default::default() });
+    });
+    let subscriptions = || tested.bus.plan().event_source("E").unwrap().subscriptions().len();
+    for (address, is_permitted) in [
+        ("http://127.0.0.1:9/a", true),
+        ("https://a.example/", true),
+        ("http://127.0.0.1:9@169.254.169.254/", false),
+        ("http://127.0.0.1:10/", false),
+        ("http://a.example/", false),
+        ("http://169.254.169.254/latest", false),
+        ("http://user:secret@127.0.0.1:9/", false),
+    ] {
+        let before = subscriptions();
+        let response = ask(&tested, "POST", "/services/E", &SOAP, &subscribe(address, ""));
+        assert_eq!(subscriptions() > before, is_permitted, "{address}: {}", response.body);
+        let is_refused = response.status == 500 && response.body.contains("wse:InvalidMessage");
+        assert_eq!(is_refused, !is_permitted, "{address}: {}", response.body);
+        assert!(!response.body.contains("secret"), "{}", response.body);
     }
 }
 
