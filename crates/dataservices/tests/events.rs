@@ -5,43 +5,13 @@
 mod support;
 
 use flow::testing::{Response, Tested};
-use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 use support::{SOAP, ask, call, get, get_json, json, loaded, memory, operation, query, run, soap, tested};
 
 const SOON: Duration = Duration::from_secs(10);
 /// How long is waited for what must not come.
 const A_WHILE: Duration = Duration::from_millis(300);
-
-/// A subscriber: the path and the body of each event.
-fn subscriber() -> (String, Receiver<(String, String)>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let sender = sender.clone();
-            std::thread::spawn(move || {
-                let (mut received, mut chunk) = (Vec::new(), [0; 4096]);
-                while !received.ends_with(b"Envelope>") && !received.ends_with(b"0\r\n\r\n") {
-                    match stream.read(&mut chunk) {
-                        Ok(count @ 1..) => received.extend_from_slice(&chunk[..count]),
-                        _ => break,
-                    }
-                }
-                _ = stream
-                    .write_all(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-                let text = String::from_utf8_lossy(&received).into_owned();
-                let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-                let line = head.lines().next().unwrap_or_default();
-                _ = sender.send((line.replace(" HTTP/1.1", ""), body.to_owned()));
-            });
-        }
-    });
-    (address, receiver)
-}
 
 /// Asks, and waits until all that goes on for the message has ended.
 fn settled(tested: &Tested, ask: impl FnOnce() -> Response) -> Response {
@@ -129,7 +99,7 @@ fn accounts(name: &str, address: &str) -> Tested {
 
 #[test]
 fn parameters_and_results_cause_events() {
-    let (address, events) = subscriber();
+    let (address, events) = flow::testing::subscriber();
     let tested = accounts("events", &address);
     let paths = |count: usize| {
         let mut all: Vec<_> = (0..count).map(|_| events.recv_timeout(SOON).unwrap()).collect();
@@ -147,12 +117,9 @@ fn parameters_and_results_cause_events() {
     let done = settled(&tested, || update("150"));
     assert_eq!((done.status, done.body.as_str()), (202, ""));
     let all = paths(3);
-    assert_eq!(
-        all.iter().map(|(line, _)| line.as_str()).collect::<Vec<_>>(),
-        ["POST /one", "POST /topic", "POST /two"]
-    );
-    for (line, body) in all.iter().filter(|(line, _)| line != "POST /topic") {
-        assert!(body.contains("<soapenv:Body><data-services-event>"), "{line}: {body}");
+    assert_eq!(all.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>(), ["/one", "/topic", "/two"]);
+    for (path, body) in all.iter().filter(|(path, _)| path != "/topic") {
+        assert!(body.contains("<soapenv:Body><data-services-event>"), "{path}: {body}");
         assert_eq!(between(body, "<service-name>", "</"), "Shop");
         assert_eq!(between(body, "<query-id>", "</"), "UpdateBalance");
         let content = "<UpdateBalance><Balance>150</Balance><Id>1</Id></UpdateBalance>";
@@ -173,8 +140,8 @@ fn parameters_and_results_cause_events() {
     );
     let outer = settled(&tested, || get_json(&tested, "outer"));
     assert!(outer.body.starts_with(r#"{"Outer":{"Row":[{"a":"1","Accounts":{"Account":["#), "{outer:?}");
-    for (line, body) in paths(3) {
-        assert_eq!(line, "POST /poor");
+    for (path, body) in paths(3) {
+        assert_eq!(path, "/poor");
         assert_eq!(between(&body, "<content>", "</content>"), result);
     }
 
@@ -187,7 +154,7 @@ fn parameters_and_results_cause_events() {
     // Of a batch each request causes its own.
     let batch = r#"{"UpdateBalance_batch_req":{"UpdateBalance":[{"Balance":7,"Id":1},{"Balance":900,"Id":1},{"Balance":8,"Id":2}]}}"#;
     assert_eq!(settled(&tested, || json(&tested, "POST", "UpdateBalance_batch_req", batch)).status, 202);
-    assert_eq!(paths(6).iter().filter(|(line, _)| line == "POST /one").count(), 2);
+    assert_eq!(paths(6).iter().filter(|(path, _)| path == "/one").count(), 2);
 
     // From a flow, which goes on.
     let xml = [("Content-Type", "application/xml")];
@@ -199,7 +166,7 @@ fn parameters_and_results_cause_events() {
 /// Who is not there costs neither the request nor the other subscribers.
 #[test]
 fn a_subscriber_that_is_not_there_costs_nothing() {
-    let (address, events) = subscriber();
+    let (address, events) = flow::testing::subscriber();
     let inside =
         [
             query("one", "select 1 a", "<result element='R'><element name='a' column='a'/></result>")
@@ -210,7 +177,7 @@ fn a_subscriber_that_is_not_there_costs_nothing() {
     let tested = tested("", &memory("nobody"), &inside.concat(), "");
     assert!(tested.found.is_empty(), "{:?}", tested.found);
     assert_eq!(settled(&tested, || get(&tested, "one")).status, 200);
-    assert_eq!(events.recv_timeout(SOON).unwrap().0, "POST /there");
+    assert_eq!(events.recv_timeout(SOON).unwrap().0, "/there");
 }
 
 /// Events to a subscriber that never answers do not fill the bus: 256 of a trigger wait, further ones are dropped.

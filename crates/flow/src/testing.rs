@@ -24,6 +24,7 @@ use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Once};
 use transport::{Body, ConnectionInfo, Handler, Request, Target};
 
@@ -394,28 +395,55 @@ pub fn backend(response: &str) -> String {
 }
 
 fn serve(mut stream: TcpStream, response: &str) -> std::io::Result<()> {
-    let mut received = Vec::new();
-    let mut chunk = [0; 4096];
+    let Some((head, body)) = request(&mut stream)? else { return Ok(()) };
+    let (head, body) = match response.split_once("\r\n\r\n") {
+        Some((head, body)) => (head.to_owned(), body),
+        None => {
+            let kind = field(&head, "content-type").unwrap_or("text/plain");
+            let line = head.lines().next().unwrap_or("");
+            (format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nX-Request: {line}"), body.as_str())
+        }
+    };
+    let length = body.len();
+    write!(stream, "{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+}
+
+/// A subscriber to events, which takes each with 202. Returns its `http://host:port`, and where the path and the body of each event come.
+pub fn subscriber() -> (String, Receiver<(String, String)>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
+    let address = listener.local_addr().expect("a bound listener has an address");
+    let (sender, receiver) = channel();
+    let take = move |mut stream: TcpStream, sender: &Sender<(String, String)>| -> std::io::Result<()> {
+        let Some((head, body)) = request(&mut stream)? else { return Ok(()) };
+        stream.write_all(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")?;
+        let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+        // Nobody waits for more events at the end of a test.
+        let _ = sender.send((path, body));
+        Ok(())
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let sender = sender.clone();
+            std::thread::spawn(move || take(stream, &sender));
+        }
+    });
+    (format!("http://{address}"), receiver)
+}
+
+/// Head and body of the request that comes; `None`: the client goes away before its end.
+fn request(stream: &mut TcpStream) -> std::io::Result<Option<(String, String)>> {
+    let (mut received, mut chunk) = (Vec::new(), [0; 4096]);
     loop {
         let count = stream.read(&mut chunk)?;
         received.extend_from_slice(&chunk[..count]);
-        let text = String::from_utf8_lossy(&received).into_owned();
-        let complete = text.split_once("\r\n\r\n").and_then(|(head, body)| Some((head, entity(head, body)?)));
-        if let Some((head, body)) = complete {
-            let (head, body) = match response.split_once("\r\n\r\n") {
-                Some((head, body)) => (head.to_owned(), body),
-                None => {
-                    let body = body.as_str();
-                    let kind = field(head, "content-type").unwrap_or("text/plain");
-                    let line = head.lines().next().unwrap_or("");
-                    (format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nX-Request: {line}"), body)
-                }
-            };
-            let length = body.len();
-            return write!(stream, "{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+        let text = String::from_utf8_lossy(&received);
+        if let Some((head, body)) = text.split_once("\r\n\r\n")
+            && let Some(body) = entity(head, body)
+        {
+            return Ok(Some((head.to_owned(), body)));
         }
         if count == 0 {
-            return Ok(());
+            return Ok(None);
         }
     }
 }

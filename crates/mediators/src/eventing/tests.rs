@@ -3,9 +3,6 @@ use super::protocol::{WSE, expires, future};
 use flow::testing::{self, Tested};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use std::io::{Read, Write};
-use std::net::TcpListener;
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 const MANAGER: &str = "<subscriptionManager class='org.apache.synapse.eventing.managers.DefaultInMemorySubscriptionManager'>
@@ -24,38 +21,6 @@ fn ask(tested: &Tested, method: &str, target: &str, headers: &[(&str, &str)], bo
         assert!(tested.bus.services().scopes.drained(SOON).await, "the work goes on");
         Response { status, body: String::from_utf8_lossy(&bytes).into_owned() }
     })
-}
-
-/// Somebody who takes events: their bodies.
-fn subscriber() -> (String, Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}/", listener.local_addr().unwrap());
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let sender = sender.clone();
-            std::thread::spawn(move || {
-                let (mut received, mut chunk) = (Vec::new(), [0; 4096]);
-                while !received
-                    .windows(10)
-                    .any(|end| end == b"</soapenv:" || end == b"Envelope> " || end == b"</event>\r\n")
-                    && !received.ends_with(b"Envelope>")
-                    && !received.ends_with(b"0\r\n\r\n")
-                    && !received.ends_with(b"</event>")
-                {
-                    match stream.read(&mut chunk) {
-                        Ok(count @ 1..) => received.extend_from_slice(&chunk[..count]),
-                        _ => break,
-                    }
-                }
-                let _ = stream
-                    .write_all(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-                let text = String::from_utf8_lossy(&received).into_owned();
-                let _ = sender.send(text);
-            });
-        }
-    });
-    (address, receiver)
 }
 
 fn loaded(inside: &str, more: &str) -> Tested {
@@ -131,7 +96,7 @@ fn subscriptions_end_at_a_date_or_after_a_duration() {
 
 #[test]
 fn who_has_subscribed_gets_what_the_filter_lets_through_until_the_end() {
-    let (address, events) = subscriber();
+    let (address, events) = testing::subscriber();
     let tested = loaded("", "");
     assert!(tested.found.is_empty(), "{:?}", tested.found);
     let filter = "<wse:Filter Dialect='http://www.w3.org/TR/1999/REC-xpath-19991116' xmlns:e='urn:e'>//e:event/@n &gt; 5</wse:Filter>";
@@ -156,7 +121,7 @@ fn who_has_subscribed_gets_what_the_filter_lets_through_until_the_end() {
         ask(&tested, "POST", "/services/E", &SOAP, &event).status
     };
     assert_eq!((publish(1), publish(9)), (202, 202));
-    let event = events.recv_timeout(SOON).unwrap();
+    let (_, event) = events.recv_timeout(SOON).unwrap();
     assert!(event.contains("n=\"9\"") || event.contains("n='9'"), "{event}");
     assert!(event.contains("<mine xmlns=\"urn:mine\">7</mine>") || event.contains("urn:mine"), "{event}");
     assert!(events.recv_timeout(Duration::from_millis(300)).is_err(), "the first one is filtered out");
@@ -233,10 +198,10 @@ fn a_request_that_cannot_be_met_gets_a_fault() {
 
 #[test]
 fn written_subscriptions_and_mediators_that_publish() {
-    let (address, events) = subscriber();
+    let (address, events) = testing::subscriber();
     let subscription = |id: &str, more: &str| {
         format!(
-            "<subscription id='{id}'>{more}<endpoint><address uri='{address}{id}'/></endpoint></subscription>"
+            "<subscription id='{id}'>{more}<endpoint><address uri='{address}/{id}'/></endpoint></subscription>"
         )
     };
     let all = [
@@ -256,8 +221,8 @@ fn written_subscriptions_and_mediators_that_publish() {
         tested.found.iter().map(|finding| finding.split(':').next().unwrap().to_owned()).collect();
     assert_eq!(found, ["unknown-event-source", "never-due"], "{:?}", tested.found);
     let next = || {
-        let event = events.recv_timeout(SOON).unwrap();
-        event.split(' ').nth(1).unwrap_or_default().trim_start_matches('/').to_owned()
+        let (path, _) = events.recv_timeout(SOON).unwrap();
+        path.trim_start_matches('/').to_owned()
     };
     // The topic is that of the message.
     let event = soap("<t:Topic>orders/new</t:Topic>", "<event n='1'/>");
@@ -394,7 +359,7 @@ fn a_filter_that_never_ends_keeps_the_event_from_nobody() {
             200
         );
     }
-    let (address, events) = subscriber();
+    let (address, events) = testing::subscriber();
     assert_eq!(ask(&tested, "POST", "/services/E", &SOAP, &subscribe(&address, "")).status, 200);
     let event = soap("", &format!("<event>{}</event>", "<a/>".repeat(300)));
     assert_eq!(ask(&tested, "POST", "/services/E", &SOAP, &event).status, 202);
