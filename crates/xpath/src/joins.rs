@@ -115,6 +115,9 @@ const MOST_NODES: usize = 1 << 21;
 /// Most values that are looked up at once, as a share of the candidates: one in so many.
 const SHARE: usize = 4;
 
+/// Most steps of a path to a key beside the context node: each may begin such a path itself.
+const STEPS: usize = 4;
+
 #[cfg(test)]
 thread_local! {
     /// For the tests: nothing is looked up.
@@ -211,7 +214,7 @@ impl Compiler<'_> {
         if !matches!(start, From::Context) || !filter.is_empty() || !first.predicates.is_empty() {
             return None;
         }
-        let axis = base_axis(first.axis).filter(|axis| *axis != first.axis)?;
+        let axis = base_axis(first.axis).filter(|axis| *axis != first.axis && rest.len() <= STEPS)?;
         let key = match rest {
             [] => None,
             rest => Some(self.path(From::Context, Vec::new(), rest.to_vec(), first.span)),
@@ -274,7 +277,7 @@ fn is_key(op: &Op) -> bool {
 }
 
 fn looks_at_node_only(op: &Op) -> bool {
-    let all = |ops: &[Op]| ops.iter().all(|op| looks_at_node_only(op));
+    let all = |ops: &[Op]| ops.iter().all(looks_at_node_only);
     match op {
         Op::Text(_) | Op::Number(_) => true,
         Op::Path(path) => path.plain && matches!(path.start, From::Context),

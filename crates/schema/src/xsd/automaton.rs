@@ -27,7 +27,7 @@ pub enum Model {
     /// Any order, each at most once.
     All { optional: bool, items: Vec<(ElementId, bool)>, by_name: HashMap<Name, (usize, ElementId)> },
     /// Everything else.
-    Automaton { positions: Vec<Position>, sets: Vec<Set>, loops: Loops, named: Named },
+    Automaton { positions: Vec<Position>, sets: Vec<Set>, loops: Box<Loops>, named: Box<Named> },
 }
 
 /// The positions, in order, that take an element of a name, and its declaration.
@@ -46,7 +46,7 @@ impl Default for Model {
     /// Nothing.
     fn default() -> Model {
         let sets = vec![Set { accepts: true, ..Set::default() }];
-        Model::Automaton { positions: Vec::new(), sets, loops: Loops::default(), named: Named::default() }
+        Model::Automaton { positions: Vec::new(), sets, loops: Box::default(), named: Box::default() }
     }
 }
 
@@ -138,7 +138,7 @@ fn distinct(runs: Vec<Range<usize>>) -> Vec<Range<usize>> {
     }
     let mut seen = std::collections::HashSet::new();
     for position in runs.into_iter().flatten().filter(|position| seen.insert(*position)) {
-        add(&mut kept, &[position..position + 1]);
+        add(&mut kept, std::slice::from_ref(&(position..position + 1)));
     }
     kept
 }
@@ -622,7 +622,12 @@ impl Builder<'_> {
                 self.positions[position].next = set;
             }
         }
-        Ok(Model::Automaton { positions: self.positions, sets, loops: self.loops, named: self.named })
+        Ok(Model::Automaton {
+            positions: self.positions,
+            sets,
+            loops: self.loops.into(),
+            named: self.named.into(),
+        })
     }
 
     /// One of these positions, from another place of the model, that could match an element that a position matches.
