@@ -543,6 +543,57 @@ fn rows_of_a_table_are_not_compared_pair_by_pair() {
     }
 }
 
+/// Thousands of elements that are all optional take little, and stay as strict as few.
+#[test]
+fn many_optional_elements() {
+    const MANY: usize = 5_000;
+    let elements = |from: usize, to: usize| {
+        (from..to).map(|n| format!(r#"<xs:element name="e{n}" minOccurs="0"/>"#)).collect::<String>()
+    };
+    let root = |content: &str| {
+        format!(r#"<xs:element name="r"><xs:complexType>{content}</xs:complexType></xs:element>"#)
+    };
+    let all: String = (0..MANY).map(|n| format!("<e{n}/>")).collect();
+    let (all, twice) = (format!("<r>{all}</r>"), format!("<r>{all}{all}</r>"));
+    let sequence = |bounds: &str, more: &str| {
+        root(&format!("<xs:sequence {bounds}>{}{more}</xs:sequence>", elements(0, MANY)))
+    };
+    let wrong = "cvc-complex-type.2.4";
+    documents(
+        &sequence("", ""),
+        &[
+            ("<r/>", ""),
+            ("<r><e7/><e4000/></r>", ""),
+            (&all, ""),
+            ("<r><e4000/><e7/></r>", wrong),
+            (&twice, wrong),
+        ],
+    );
+    documents(
+        &sequence(r#"maxOccurs="unbounded""#, ""),
+        &[("<r><e4000/><e7/><e7/></r>", ""), (&twice, ""), ("<r><e4000/><x/></r>", wrong)],
+    );
+    let any = r###"<xs:any namespace="##other" processContents="skip" maxOccurs="2"/>"###;
+    let other = "<o xmlns='urn:o'/>";
+    let (one, three) = (format!("<r><e9/>{other}</r>"), format!("<r>{other}{other}{other}</r>"));
+    documents(&sequence("", any), &[("<r><e9/></r>", wrong), (&one, ""), (&three, wrong)]);
+    let choice = format!(
+        r#"<xs:choice maxOccurs="unbounded"><xs:sequence><xs:element name="a"/>{}</xs:sequence><xs:element name="b"/></xs:choice>"#,
+        elements(0, MANY)
+    );
+    documents(
+        &root(&choice),
+        &[
+            ("<r><b/><a/><e5/><e6/><a/><b/></r>", ""),
+            ("<r><e5/></r>", wrong),
+            ("<r><a/><e6/><e5/></r>", wrong),
+        ],
+    );
+    // Two places for one name, far apart.
+    let why = load(&sequence("", r#"<xs:element name="e17"/>"#), &[]).map(|_| ()).unwrap_err();
+    assert_eq!(why[0].rule, "cos-nonambig", "{}", why[0]);
+}
+
 /// Groups that are too many to be unrolled keep their bounds.
 #[test]
 fn large_bounds() {

@@ -114,7 +114,7 @@ impl<'a> Eval<'a> {
             }
             list if step.needs_size || list.len() > COUNTED => {
                 let mut nodes = Vec::new();
-                self.axis(step, node, &mut |n| {
+                self.candidates(step, node, &mut |n| {
                     nodes.push(n);
                     Ok(true)
                 })?;
@@ -133,7 +133,7 @@ impl<'a> Eval<'a> {
                 // After its n-th node `[n]` accepts no more: this axis is done, the path is not.
                 let mut exhausted = false;
                 let mut stopped = false;
-                self.axis(step, node, &mut |n| {
+                self.candidates(step, node, &mut |n| {
                     for (predicate, count) in list.iter().zip(&mut passed) {
                         *count += 1;
                         let holds = match predicate {
@@ -203,6 +203,28 @@ impl<'a> Eval<'a> {
             Test::DocumentOf(None) => Matcher::DocumentOf(None),
             Test::DocumentOf(Some(index)) => Matcher::DocumentOf(Some(self.name(*index, node.doc, doc)?)),
         })
+    }
+
+    /// The nodes of a step that its first predicate may choose, in the order of its axis.
+    fn candidates(&self, step: &'a Step, node: Node, f: Each<'_>) -> Walk {
+        if step.join.as_ref().is_none_or(|join| join.span() > 1) {
+            return self.axis(step, node, f);
+        }
+        if let Some(joined) = self.joined_nodes(step, node)? {
+            for n in joined {
+                if !f(n)? {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
+        }
+        let mut looked = 0;
+        let more = self.axis(step, node, &mut |n| {
+            looked += 1;
+            f(n)
+        })?;
+        self.not_joined(step, node, looked, more)?;
+        Ok(more)
     }
 
     /// The nodes of an axis that pass the node test, in the order of the axis.

@@ -77,6 +77,8 @@ pub(crate) struct Compiler<'o> {
     pub source: &'o str,
     /// Variables of `for`, `some` and `every` in scope: namespace and local name; their places are their slots.
     pub locals: Vec<(Option<String>, String)>,
+    /// The places of those that have one value throughout an evaluation.
+    pub(crate) fixed_locals: Vec<u32>,
     /// How many references to what changes during an evaluation are compiled: to these variables, and to functions whose results change, …
     pub(crate) changes: usize,
     /// … and how many were when the compilation of the present expression began.
@@ -85,8 +87,6 @@ pub(crate) struct Compiler<'o> {
     variables: Vec<VariableRef>,
     functions: Vec<ExtensionName>,
     function_reads: Vec<bool>,
-    /// Whether the results of these functions are the same whatever the context item is.
-    function_stays: Vec<bool>,
     pub uses: Uses,
     /// What is compiled is evaluated again and again: in so many predicates and the like.
     pub(crate) repeated: usize,
@@ -104,13 +104,13 @@ impl<'o> Compiler<'o> {
             options,
             source,
             locals: Vec::new(),
+            fixed_locals: Vec::new(),
             changes: 0,
             changes_before: 0,
             names: Names::default(),
             variables: Vec::new(),
             functions: Vec::new(),
             function_reads: Vec::new(),
-            function_stays: Vec::new(),
             uses: Uses::default(),
             repeated: 0,
             kept: 0,
@@ -143,7 +143,6 @@ impl<'o> Compiler<'o> {
             if !self.functions.contains(function) {
                 self.functions.push(function.clone());
                 self.function_reads.push(*reads);
-                self.function_stays.push(false);
             }
         }
     }
@@ -240,6 +239,7 @@ impl<'o> Compiler<'o> {
                         test,
                         needs_size: false,
                         predicates: predicates.into(),
+                        join: None,
                         break_one: false,
                         break_many: false,
                         overlaps_one: false,
@@ -267,7 +267,7 @@ impl<'o> Compiler<'o> {
     }
 
     /// Rewrites, analyses and packs a path.
-    fn path(&mut self, start: From, filter: Vec<Predicate>, steps: Vec<Step>, span: Span) -> Op {
+    pub(crate) fn path(&mut self, start: From, filter: Vec<Predicate>, steps: Vec<Step>, span: Span) -> Op {
         let mut steps = join_descendant_steps(steps);
         let filter_single =
             matches!(filter.last(), Some(Predicate::Position(_) | Predicate::Last | Predicate::Never));
@@ -281,14 +281,18 @@ impl<'o> Compiler<'o> {
         // The value of a variable of the expression (an `Op::Sequence`) or of an extension function may change.
         let fixed = match &start {
             From::Root | From::Op(Op::Current(_)) => true,
-            From::Op(Op::Extension(index, args, ..)) => {
-                args.is_empty() && self.function_stays.get(*index as usize).is_some_and(|stays| *stays)
-            }
+            From::Op(Op::Extension(_, args, .., results)) => args.is_empty() && *results == Results::Stay,
             From::Op(op @ (Op::Sequence(_) | Op::Variable(..))) => is_invariant(op),
             _ => false,
         };
         let invariant = fixed && self.is_steady();
         let direct = is_direct(&start, &filter, &steps);
+        self.find_joins(&mut steps, direct);
+        let filter_join = match &start {
+            From::Op(list) => self.join_of_list(list, &filter),
+            _ => None,
+        };
+        let join = self.join_of_values(&start, &filter, &steps);
         let is_condition =
             |predicate: &Predicate| !matches!(predicate, Predicate::Position(_) | Predicate::Last);
         let plain = direct && !steps.iter().any(|step| step.predicates.iter().any(is_condition));
@@ -301,6 +305,8 @@ impl<'o> Compiler<'o> {
             dot,
             start,
             filter: filter.into(),
+            filter_join,
+            join,
             steps: steps.into(),
             from_one,
             from_many,
@@ -521,11 +527,10 @@ impl<'o> Compiler<'o> {
                     None => {
                         self.functions.push(ext);
                         self.function_reads.push(info.reads_document);
-                        self.function_stays.push(info.results == Results::Stay);
                         self.functions.len() - 1
                     }
                 };
-                Ok(Op::Extension(index as u32, args, info.returns, span))
+                Ok(Op::Extension(index as u32, args, info.returns, span, info.results))
             }
         }
     }
@@ -651,9 +656,11 @@ pub(crate) fn context_use(op: &Op) -> Uses {
                 uses.size |= *core == Core::Last;
                 args.iter().for_each(|o| walk(o, uses));
             }
-            // Extension functions get the context.
-            Op::Extension(_, args, ..) => {
-                *uses = Uses { position: true, size: true, ..*uses };
+            // Extension functions get the context; those of which the results follow the context item at most use nothing else of it.
+            Op::Extension(_, args, .., results) => {
+                if *results == Results::Change {
+                    *uses = Uses { position: true, size: true, ..*uses };
+                }
                 args.iter().for_each(|o| walk(o, uses));
             }
         }

@@ -81,7 +81,9 @@ pub(crate) fn is_invariant(op: &Op) -> bool {
                     Looks::Context(most) => args.len() >= most,
                     _ => false,
                 },
+                // (Where a local variable changes, the operation is not steady.)
                 Seq::Literal(_)
+                | Seq::Local(_)
                 | Seq::Comma(_)
                 | Seq::Once(..)
                 | Seq::Range(..)

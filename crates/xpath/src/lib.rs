@@ -23,6 +23,7 @@ pub mod format;
 mod functions;
 mod invariant;
 mod items;
+mod joins;
 mod lexer;
 pub mod number;
 mod options;

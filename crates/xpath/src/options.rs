@@ -121,8 +121,11 @@ pub struct FunctionInfo {
 pub enum Results {
     /// They may change at any time, or are new nodes each time.
     Change,
-    /// They are the same for the same context item and arguments (`generate-id()`).
+    /// They are the same for the same context item and arguments (`key()`).
     FollowContext,
+    /// They depend on nothing but the arguments, or on the context item where there are none (`generate-id()`), in all evaluations as long as
+    /// documents do not change.
+    FollowArguments,
     /// They are the same for the same arguments, whatever the context item is (`current()`).
     Stay,
 }

@@ -3,6 +3,8 @@
 use crate::ast::{Axis, BinaryOp};
 use crate::error::Span;
 use crate::invariant::Once;
+use crate::joins::Join;
+use crate::options::Results;
 use crate::sequence::plan::{Seq, SeqOp};
 use crate::value::Type;
 use std::sync::Arc;
@@ -25,7 +27,7 @@ pub(crate) enum Op {
     /// Index into [`Program::variables`].
     Variable(u32, Type, Span),
     /// Index into [`Program::functions`].
-    Extension(u32, Box<[Op]>, Type, Span),
+    Extension(u32, Box<[Op]>, Type, Span, Results),
     Current(Span),
     /// An operation of XPath 2.0.
     Sequence(Box<SeqOp>),
@@ -51,7 +53,7 @@ impl Op {
             Op::Or(_) | Op::And(_) | Op::Compare(..) => Type::Boolean,
             Op::Union(_) | Op::Path(_) | Op::Current(_) => Type::NodeSet,
             Op::Call(core, ..) => core.returns(),
-            Op::Variable(_, ty, _) | Op::Extension(_, _, ty, _) => *ty,
+            Op::Variable(_, ty, _) | Op::Extension(_, _, ty, ..) => *ty,
             Op::Sequence(s) => s.ty,
         }
     }
@@ -63,6 +65,8 @@ pub(crate) struct Path {
     pub start: From,
     /// Predicates on the start as a whole, in document order: `(…)[1]`.
     pub filter: Box<[Predicate]>,
+    /// The first of them is a join.
+    pub filter_join: Option<Arc<Join>>,
     pub steps: Box<[Step]>,
     /// What is known when the path starts from one node.
     pub from_one: Shape,
@@ -76,6 +80,8 @@ pub(crate) struct Path {
     pub plain: bool,
     /// It is `.`.
     pub dot: bool,
+    /// In a comparison the values of its nodes can be looked up.
+    pub join: Option<Arc<Join>>,
     pub span: Span,
 }
 
@@ -130,6 +136,8 @@ pub(crate) struct Step {
     pub axis: Axis,
     pub test: Test,
     pub predicates: Box<[Predicate]>,
+    /// The first of them is a join.
+    pub join: Option<Arc<Join>>,
     /// A predicate uses the number of nodes.
     pub needs_size: bool,
     /// Starting from one / from several nodes: duplicates must be removed after this step before the next one.

@@ -6,6 +6,7 @@ use crate::ast::BinaryOp;
 use crate::atomic::{Atomic, parse_double};
 use crate::error::Span;
 use crate::eval::{Eval, Fault, Frame, compare_texts, spend};
+use crate::joins::Joins;
 use crate::number::{self, relation};
 use crate::plan::Op;
 use crate::sequence::operators;
@@ -252,10 +253,14 @@ impl Prepared {
     }
 }
 
-/// Long sequences that variables had on one side of a comparison. A [host](crate::Host) may keep them from one evaluation to the next, as long
+/// Long sequences that variables had on one side of a comparison, and indexes of nodes that are chosen by one ([`crate::joins`]). A [host](crate::Host) may keep them from one evaluation to the next, as long
 /// as its documents do not change, so that `xsl:if test="@id = $list"` does not go through the whole list for each element.
 #[derive(Default)]
-pub struct Comparands(Mutex<Vec<Comparand>>);
+pub struct Comparands {
+    sequences: Mutex<Vec<Comparand>>,
+    /// Nodes by the values that they were compared by.
+    pub(crate) joins: Joins,
+}
 
 struct Comparand {
     /// It stays as long as it is looked for here, so nothing else can be taken for it.
@@ -278,7 +283,7 @@ impl Comparands {
     ) -> Result<Option<Arc<Prepared>>, Fault> {
         let is_same = |c: &Comparand| c.rules == rules && c.value.is_same(value);
         {
-            let Ok(mut all) = self.0.lock() else { return Ok(None) };
+            let Ok(mut all) = self.sequences.lock() else { return Ok(None) };
             let Some(place) = all.iter().position(is_same) else {
                 all.truncate(MOST - 1);
                 all.insert(0, Comparand { value: value.clone(), rules, prepared: None });
@@ -291,7 +296,7 @@ impl Comparands {
             }
         }
         let prepared = Arc::new(Prepared::new(atoms()?, rules));
-        let Ok(mut all) = self.0.lock() else { return Ok(Some(prepared)) };
+        let Ok(mut all) = self.sequences.lock() else { return Ok(Some(prepared)) };
         if let Some(comparand) = all.iter_mut().find(|c| is_same(c)) {
             comparand.prepared = Some(Arc::clone(&prepared));
         }

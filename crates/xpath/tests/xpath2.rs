@@ -240,6 +240,8 @@ fn paths() {
         //a/(if (@id = '1') then b else @n) => /d[1]/a[2]/@n
         //a/(., 1) => !XPTY0018
         (1, 2)/a => !XPTY0019
+        for $two in (1, 2) return count($two/a) => !XPTY0019
+        for $two in (1, 2) return count($two | /) => !XPTY0004
         'a'/b => !XPTY0019
         (1, 2)[b] => !XPTY0020
         (1)[string(.) = '1'] => integer:1

@@ -14,6 +14,8 @@ use xpath::ast::{self, Axis, BinaryOp, ExprKind, Start};
 #[derive(Debug, Default)]
 pub(crate) struct Pattern {
     pub alternatives: Vec<Alternative>,
+    /// A step of it leads to namespace nodes.
+    pub namespaces: bool,
 }
 
 /// One location path pattern.
@@ -183,7 +185,13 @@ impl Pattern {
         if cx.dialect.level == crate::expr::Level::V3 {
             let mut alternatives = Vec::new();
             selected::alternatives(source, &tree, cx, &mut alternatives)?;
-            return Ok(Pattern { alternatives });
+            let mut namespaces = false;
+            tree.walk(&mut |e| {
+                if let ExprKind::Path(_, steps) = &e.kind {
+                    namespaces |= steps.iter().any(|step| step.axis == Axis::Namespace);
+                }
+            });
+            return Ok(Pattern { alternatives, namespaces });
         }
         let alternatives = match &tree.kind {
             ExprKind::Union(list) if !source.trim_start().starts_with('(') => {
@@ -191,7 +199,7 @@ impl Pattern {
             }
             _ => vec![Alternative::compile(source, &tree, cx)?],
         };
-        Ok(Pattern { alternatives })
+        Ok(Pattern { alternatives, namespaces: false })
     }
 }
 

@@ -184,6 +184,40 @@ fn instructions_in_proportion() {
     );
 }
 
+/// Conditions that compare with something outside, evaluated in a loop.
+#[test]
+fn joins_in_proportion() {
+    let loops = [
+        "<x:for-each select='//a'><x:value-of select='//a[@id = current()/@id]/@d'/></x:for-each>",
+        "<x:for-each select='//a'><x:value-of select='/r/g/a[@id = current()/@id]/@d'/></x:for-each>",
+        "<x:for-each select='//a'><x:value-of select='//g/a[concat(@id, \"-\", @d) = concat(current()/@id, \"-\", current()/@d)]/@d'/></x:for-each>",
+        "<x:variable name='all' select='//a'/><x:for-each select='//a'><x:variable name='v' select='@id'/><x:value-of select='//a[@id = $v]/@d'/><x:value-of select='$all[@id = $v]/@d'/></x:for-each>",
+        "<x:for-each select='//a'><x:variable name='v' select='string(@id)'/><x:if test='//a[@id = $v and @d]'>1</x:if></x:for-each>",
+        "<x:for-each select='//a'><x:variable name='n' select='position()'/><x:value-of select='count(//a[. = $n - 1])'/></x:for-each>",
+        "<x:for-each select='//a'><x:value-of select='//a[generate-id() = generate-id(current())]/@d'/></x:for-each>",
+        "<x:for-each select='//a'><x:if test='generate-id() = generate-id((//a[@id = current()/@id])[1])'>1</x:if></x:for-each>",
+        "<x:for-each select='//a[not(@id = preceding::a/@id)]'><x:value-of select='@id'/></x:for-each>",
+        "<x:for-each select='//a[not(@d = preceding::a/@d)]'><x:value-of select='@d'/></x:for-each>",
+        "<x:for-each select='//a'><x:value-of select='count(preceding::a[@id = current()/@id])'/></x:for-each>",
+        "<x:for-each select='//a'><x:if test='@id = following::a/@id'>1</x:if></x:for-each>",
+        "<x:template match='/'><o><x:apply-templates select='//a'/></o></x:template><x:template match='a'><x:apply-templates select='//b[../@id = current()/@id]/@x'/></x:template>",
+    ];
+    in_proportion(&loops, "1.0");
+    in_proportion(&loops, "2.0");
+    in_proportion(
+        &[
+            "<x:value-of select='for $x in //a return //a[@id = $x/@id]/@d'/>",
+            "<x:value-of select='for $x in //a return /r/g/a[@id eq $x/@id]/@d'/>",
+            "<x:value-of select='for $x in //a/@id/string() return //a[lower-case(@id) = $x]/@d'/>",
+            "<x:value-of select='count(for $n in 1 to count(//a) return //a[. = $n - 1])'/>",
+            "<x:value-of select='let $all := //a return for $x in $all return $all[@id = $x/@id][1]/@d'/>",
+            "<x:value-of select='//a/(let $x := . return //a[@id = $x/@id]/@d)'/>",
+            "<x:value-of select='//a ! (let $x := . return //a[@id = ($x/@id, \"-\")]/@d)'/>",
+        ],
+        "3.0",
+    );
+}
+
 #[test]
 fn instructions_of_3_0_in_proportion() {
     in_proportion(

@@ -590,6 +590,24 @@ fn collations() {
 }
 
 #[test]
+fn spaces_and_nodes() {
+    // Unprefixed names are in the default namespace of expressions.
+    let body = "<xsl:strip-space elements='b' xpath-default-namespace='urn:z'/><xsl:template match='/'><xsl:copy-of select='r/*'/></xsl:template>";
+    let found = sheets::transformed(&compile(body).unwrap(), "<r><b> </b><b xmlns='urn:z'> </b></r>", body);
+    assert_eq!(found.unwrap(), "<b> </b><b xmlns=\"urn:z\"/>");
+    check(&[
+        (
+            "<xsl:variable name='v' select='1, 2'/><xsl:template match='/'><xsl:value-of select='count($v/a)'/></xsl:template>",
+            "!XPTY0019",
+        ),
+        (
+            "<xsl:variable name='v' select='1, 2'/><xsl:template match='/'><xsl:value-of select='count($v | /)'/></xsl:template>",
+            "!XPTY0004",
+        ),
+    ]);
+}
+
+#[test]
 fn copies_and_output() {
     check(&[
         (

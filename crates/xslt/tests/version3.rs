@@ -360,6 +360,19 @@ fn declarations_of_3_0() {
         ("<xsl:strip-space elements='a b'/><xsl:preserve-space elements='b'/>", "!XTSE0270"),
         ("<xsl:param name='p' static='maybe' select='1'/>", "!XTSE0020"),
         (
+            "<xsl:key name='k' match='namespace::*' use='string()'/><xsl:key name='j' match='a | r/namespace-node()' use='name()'/><xsl:template match='/r'><xsl:variable name='d'><r xmlns:p='urn:p'><b/></r></xsl:variable><xsl:value-of select=\"key('k', 'urn:p', $d) ! name(..), count(key('j', ('p', 'a'), $d)), count(key('j', 'a'))\"/></xsl:template>",
+            "r b 1 3",
+        ),
+        // The same call makes the same node.
+        (
+            "<xsl:function name='f:n' new-each-time='no'><xsl:param name='a'/><n><xsl:value-of select='$a'/></n></xsl:function><xsl:template match='/r'><xsl:value-of select='f:n(1) is f:n(1), f:n(1) is f:n(2), f:n(a[1]) is f:n(a[1]), f:n(a) is f:n(a[1])'/></xsl:template>",
+            "true false true false",
+        ),
+        (
+            "<xsl:function name='f:n' new-each-time='yes' cache='yes'><xsl:param name='a'/><n/></xsl:function><xsl:template match='/r'><xsl:value-of select='f:n(1) is f:n(1)'/></xsl:template>",
+            "false",
+        ),
+        (
             "<xsl:variable name='u' static='yes' select='static-base-uri()' xml:base='http://h/x'/><xsl:template match='/r'><xsl:value-of select='$u'/></xsl:template>",
             "http://h/x",
         ),

@@ -7,12 +7,17 @@
 use super::model::*;
 use super::names::{Name, Sym};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Positions of one content model; groups that would make more are counted, see [`Builder::counted`].
 const MAX_POSITIONS: usize = 5_000;
-/// Links between the positions of one content model.
+/// Runs of positions in the follow sets of one content model, …
 const MAX_LINKS: usize = 1 << 20;
+/// … and how many may be added to get there: many elements that are all optional have few runs, but each is added to all before.
+const MAX_STEPS: usize = 1 << 25;
+/// Names in the tables of follow sets; sets beyond have none ([`Set::find`]).
+const MAX_NAMES: usize = 1 << 18;
 /// Deepest nesting of groups.
 const MAX_DEPTH: usize = 500;
 
@@ -22,8 +27,11 @@ pub enum Model {
     /// Any order, each at most once.
     All { optional: bool, items: Vec<(ElementId, bool)>, by_name: HashMap<Name, (usize, ElementId)> },
     /// Everything else.
-    Automaton { positions: Vec<Position>, sets: Vec<Set>, loops: Loops },
+    Automaton { positions: Vec<Position>, sets: Vec<Set>, loops: Box<Loops>, named: Box<Named> },
 }
+
+/// The positions, in order, that take an element of a name, and its declaration.
+type Named = HashMap<Name, Vec<(usize, ElementId)>>;
 
 /// Groups that are counted.
 #[derive(Debug, Default)]
@@ -38,7 +46,7 @@ impl Default for Model {
     /// Nothing.
     fn default() -> Model {
         let sets = vec![Set { accepts: true, ..Set::default() }];
-        Model::Automaton { positions: Vec::new(), sets, loops: Loops::default() }
+        Model::Automaton { positions: Vec::new(), sets, loops: Box::default(), named: Box::default() }
     }
 }
 
@@ -71,10 +79,68 @@ enum Symbol {
 pub struct Set {
     /// Whether the content may end here.
     accepts: bool,
-    by_name: HashMap<Name, (usize, ElementId)>,
+    /// `None`: it would be too large.
+    by_name: Option<HashMap<Name, (usize, ElementId)>>,
     wildcards: Vec<usize>,
-    /// All positions, in order.
-    all: Vec<usize>,
+    /// All positions, in order, as runs: those of optional elements one behind the other are one.
+    all: Vec<Range<usize>>,
+}
+
+impl Set {
+    /// The first of its positions that takes an element of that name.
+    fn find(&self, name: Name, named: &Named) -> Option<(usize, ElementId)> {
+        if let Some(by_name) = &self.by_name {
+            return by_name.get(&name).copied();
+        }
+        let positions = named.get(&name)?;
+        self.all.iter().find_map(|run| {
+            let next = positions.partition_point(|(position, _)| *position < run.start);
+            positions.get(next).copied().filter(|(position, _)| *position < run.end)
+        })
+    }
+}
+
+/// Adds runs of positions behind others.
+fn add(runs: &mut Vec<Range<usize>>, more: &[Range<usize>]) {
+    for run in more {
+        match runs.last_mut() {
+            Some(last) if last.end == run.start => last.end = run.end,
+            _ => runs.push(run.clone()),
+        }
+    }
+}
+
+fn contains(runs: &[Range<usize>], position: usize) -> bool {
+    runs.iter().any(|run| run.contains(&position))
+}
+
+/// The same positions, each once, at its first place.
+fn distinct(runs: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut sorted = runs.clone();
+    sorted.sort_unstable_by_key(|run| run.start);
+    if sorted.windows(2).all(|two| two[0].end <= two[1].start) {
+        return runs;
+    }
+    let mut kept: Vec<Range<usize>> = Vec::new();
+    if runs.len() <= 64 {
+        for run in runs {
+            let mut rest = vec![run];
+            for seen in &kept {
+                rest = rest
+                    .into_iter()
+                    .flat_map(|r| [r.start..r.end.min(seen.start), r.start.max(seen.end)..r.end])
+                    .filter(|r| r.start < r.end)
+                    .collect();
+            }
+            kept.extend(rest);
+        }
+        return kept;
+    }
+    let mut seen = std::collections::HashSet::new();
+    for position in runs.into_iter().flatten().filter(|position| seen.insert(*position)) {
+        add(&mut kept, std::slice::from_ref(&(position..position + 1)));
+    }
+    kept
 }
 
 /// The match of an element of the content.
@@ -115,7 +181,7 @@ impl Model {
                 let &(item, element) = by_name.get(&name)?;
                 (!std::mem::replace(&mut seen[item], true)).then_some(Match::Element(element))
             }
-            (Model::Automaton { positions, sets, loops }, State::At { position, count, times }) => {
+            (Model::Automaton { positions, sets, loops, named }, State::At { position, count, times }) => {
                 let mut set = &sets[0];
                 if let Some(at) = *position {
                     let current = &positions[at];
@@ -130,8 +196,8 @@ impl Model {
                         return None;
                     }
                 }
-                let found = match set.by_name.get(&name) {
-                    Some(&(at, element)) => (at, Match::Element(element)),
+                let found = match set.find(name, named) {
+                    Some((at, element)) => (at, Match::Element(element)),
                     None => set.wildcards.iter().find_map(|&at| match &positions[at].term {
                         Symbol::Any(any) if any.namespaces.allows(name.ns) => {
                             Some((at, Match::Any(any.clone())))
@@ -158,7 +224,10 @@ impl Model {
                     || items.iter().zip(seen).all(|(&(_, required), &seen)| seen || !required)
             }
             (Model::Automaton { sets, .. }, State::At { position: None, .. }) => sets[0].accepts,
-            (Model::Automaton { positions, sets, loops }, State::At { position: Some(at), count, times }) => {
+            (
+                Model::Automaton { positions, sets, loops, .. },
+                State::At { position: Some(at), count, times },
+            ) => {
                 *count >= positions[*at].min
                     && sets[positions[*at].next].accepts
                     && positions[*at]
@@ -183,13 +252,13 @@ impl Model {
                 items.iter().zip(seen).filter(|(_, seen)| !**seen).map(|(item, _)| element(item.0)).collect()
             }
             (Model::Automaton { positions, sets, .. }, State::At { position: None, .. }) => {
-                sets[0].all.iter().map(|&at| show(positions, at)).collect()
+                sets[0].all.iter().cloned().flatten().map(|at| show(positions, at)).collect()
             }
             (Model::Automaton { positions, sets, .. }, State::At { position: Some(at), count, .. }) => {
                 let current = &positions[*at];
                 let again = (*count < current.max).then(|| show(positions, *at));
                 let next = (*count >= current.min)
-                    .then(|| sets[current.next].all.iter().map(|&at| show(positions, at)));
+                    .then(|| sets[current.next].all.iter().cloned().flatten().map(|at| show(positions, at)));
                 again.into_iter().chain(next.into_iter().flatten()).collect()
             }
             _ => Vec::new(),
@@ -286,11 +355,16 @@ pub fn build(schema: &Components, particle: Option<ParticleId>) -> Result<Model,
         positions: Vec::new(),
         follow: Vec::new(),
         links: 0,
+        steps: 0,
+        names: 0,
         loops: Loops::default(),
         places: HashMap::new(),
+        named: Named::default(),
+        wildcards: Vec::new(),
+        shared: Vec::new(),
     };
     let fragment = builder.particle(top, 0, 0)?;
-    builder.finish(fragment, top)
+    builder.finish(fragment)
 }
 
 fn all_group(schema: &Components, optional: bool, children: &[ParticleId]) -> Result<Model, Refused> {
@@ -326,7 +400,7 @@ fn names(schema: &Components, element: ElementId) -> Vec<(Name, ElementId)> {
 /// A part of a model: first and last positions, and whether it may be empty.
 #[derive(Default)]
 struct Fragment {
-    first: Vec<usize>,
+    first: Vec<Range<usize>>,
     last: Vec<usize>,
     nullable: bool,
 }
@@ -334,11 +408,19 @@ struct Fragment {
 struct Builder<'a> {
     schema: &'a Components,
     positions: Vec<Position>,
-    follow: Vec<Vec<usize>>,
+    follow: Vec<Vec<Range<usize>>>,
     links: usize,
+    steps: usize,
+    /// Names in tables of sets so far.
+    names: usize,
     loops: Loops,
     /// The places where particles are used, by the place around and the particle.
     places: HashMap<(usize, ParticleId), usize>,
+    named: Named,
+    /// All positions of wildcards.
+    wildcards: Vec<usize>,
+    /// The names that several places of the model take.
+    shared: Vec<Name>,
 }
 
 impl Builder<'_> {
@@ -366,7 +448,7 @@ impl Builder<'_> {
                 let mut body = self.group(*compositor, children, depth, used)?;
                 let size = (self.positions.len() - before).max(1);
                 let copies = if max == UNBOUNDED { min.max(1) } else { max };
-                if (copies as usize).saturating_mul(size) > MAX_POSITIONS {
+                if copies > 1 && (copies as usize).saturating_mul(size) > MAX_POSITIONS {
                     return self.counted(body, before, (min, max), id);
                 }
                 // (x (x (x)?)?)?: from the last copy, which may occur again, to the first.
@@ -390,6 +472,12 @@ impl Builder<'_> {
             return too_large("the content model is too large");
         }
         let groups = Vec::new();
+        for (name, element) in &names {
+            self.named.entry(*name).or_default().push((at, *element));
+        }
+        if matches!(term, Symbol::Any(_)) {
+            self.wildcards.push(at);
+        }
         self.positions.push(Position {
             term,
             min: min.max(1),
@@ -401,7 +489,7 @@ impl Builder<'_> {
             groups,
         });
         self.follow.push(Vec::new());
-        Ok(Fragment { first: vec![at], last: vec![at], nullable: min == 0 })
+        Ok(Fragment { first: vec![Range { start: at, end: at + 1 }], last: vec![at], nullable: min == 0 })
     }
 
     /// A group that is counted, not unrolled; its positions are those from `before` on. One that may be empty may occur any number of
@@ -420,10 +508,14 @@ impl Builder<'_> {
         for position in &mut self.positions[before..] {
             position.groups.insert(0, group);
         }
+        let firsts: usize = body.first.iter().map(Range::len).sum();
+        if body.last.len().saturating_mul(firsts) > MAX_LINKS {
+            return self.too_large(id);
+        }
         for &from in &body.last {
-            for &to in &body.first {
+            for to in body.first.iter().cloned().flatten() {
                 // Links within the group stay within an iteration.
-                if self.follow[from].contains(&to) {
+                if contains(&self.follow[from], to) {
                     if self.loops.again.contains_key(&(from, to)) {
                         let message = "groups that repeat many times are within one another";
                         return Err(Refused { rule: "limit", message: message.into(), particle: id });
@@ -451,7 +543,7 @@ impl Builder<'_> {
         for &child in children {
             let part = self.particle(child, depth + 1, within)?;
             if compositor == Compositor::Choice {
-                group.first.extend(part.first);
+                add(&mut group.first, &part.first);
                 group.last.extend(part.last);
                 group.nullable |= part.nullable;
             } else {
@@ -465,7 +557,7 @@ impl Builder<'_> {
         self.link(&a.last, &b.first, at)?;
         let mut joined = Fragment { first: a.first, last: b.last, nullable: a.nullable && b.nullable };
         if a.nullable {
-            joined.first.extend(b.first);
+            add(&mut joined.first, &b.first);
         }
         if b.nullable {
             joined.last.extend(a.last);
@@ -473,38 +565,47 @@ impl Builder<'_> {
         Ok(joined)
     }
 
-    fn link(&mut self, from: &[usize], to: &[usize], particle: ParticleId) -> Result<(), Refused> {
-        self.links += from.len() * to.len();
-        if self.links > MAX_LINKS {
-            return Err(Refused {
-                rule: "limit",
-                message: "the content model is too large".into(),
-                particle,
-            });
+    fn too_large<T>(&self, particle: ParticleId) -> Result<T, Refused> {
+        Err(Refused { rule: "limit", message: "the content model is too large".into(), particle })
+    }
+
+    fn link(&mut self, from: &[usize], to: &[Range<usize>], particle: ParticleId) -> Result<(), Refused> {
+        self.steps += from.len() * to.len();
+        if self.steps > MAX_STEPS {
+            return self.too_large(particle);
         }
-        from.iter().for_each(|&position| self.follow[position].extend(to));
+        for &position in from {
+            let follow = &mut self.follow[position];
+            let before = follow.len();
+            add(follow, to);
+            self.links += follow.len() - before;
+            if self.links > MAX_LINKS {
+                return self.too_large(particle);
+            }
+        }
         Ok(())
     }
 
-    fn finish(mut self, whole: Fragment, top: ParticleId) -> Result<Model, Refused> {
+    fn finish(mut self, whole: Fragment) -> Result<Model, Refused> {
         let mut sets = Vec::new();
+        let origin = |at: usize| self.positions[at].origin;
+        let is_shared =
+            |list: &[(usize, ElementId)]| list.iter().any(|(at, _)| origin(*at) != origin(list[0].0));
+        self.shared = self.named.iter().filter(|(_, list)| is_shared(list)).map(|(name, _)| *name).collect();
         // Equal sets are shared.
-        let mut numbers: HashMap<(bool, Vec<usize>), usize> = HashMap::new();
+        let mut numbers: HashMap<(bool, Vec<Range<usize>>), usize> = HashMap::new();
         let mut ends = vec![false; self.positions.len()];
         whole.last.iter().for_each(|&at| ends[at] = true);
         let follow = std::mem::take(&mut self.follow);
         let starts = std::iter::once((whole.nullable, whole.first, None));
         let nexts = follow.into_iter().enumerate().map(|(at, members)| (ends[at], members, Some(at)));
-        for (accepts, mut members, position) in starts.chain(nexts) {
-            let mut seen = std::collections::HashSet::new();
-            members.retain(|&m| seen.insert(m));
+        for (accepts, members, position) in starts.chain(nexts) {
+            let members = distinct(members);
             if let Some(position) = position {
                 // An element that may occur again or be followed by another position that matches it too.
                 let current = &self.positions[position];
                 if current.max > current.min
-                    && let Some(&other) = members.iter().find(|&&m| {
-                        self.positions[m].origin != current.origin && current.overlaps(&self.positions[m])
-                    })
+                    && let Some(other) = self.rival(position, &members)
                 {
                     return ambiguous(&self.show(other), self.positions[other].particle);
                 }
@@ -521,37 +622,57 @@ impl Builder<'_> {
                 self.positions[position].next = set;
             }
         }
-        let _ = top;
-        Ok(Model::Automaton { positions: self.positions, sets, loops: self.loops })
+        Ok(Model::Automaton {
+            positions: self.positions,
+            sets,
+            loops: self.loops.into(),
+            named: self.named.into(),
+        })
     }
 
-    fn set(&self, accepts: bool, all: Vec<usize>) -> Result<Set, Refused> {
-        let mut set = Set { accepts, ..Set::default() };
-        for &at in &all {
-            let current = &self.positions[at];
-            match &current.term {
-                Symbol::Element(_) => {
-                    for &(name, element) in &current.names {
-                        let entry = set.by_name.entry(name).or_insert((at, element));
-                        if self.positions[entry.0].origin != current.origin {
-                            return ambiguous(
-                                &format!("`{}`", self.schema.names.show(name)),
-                                current.particle,
-                            );
-                        }
-                    }
-                }
-                Symbol::Any(_) => set.wildcards.push(at),
+    /// One of these positions, from another place of the model, that could match an element that a position matches.
+    fn rival(&self, position: usize, members: &[Range<usize>]) -> Option<usize> {
+        let current = &self.positions[position];
+        let is_rival = |at: &usize| {
+            let other = &self.positions[*at];
+            other.origin != current.origin && current.overlaps(other)
+        };
+        if matches!(current.term, Symbol::Any(_)) {
+            return members.iter().cloned().flatten().find(is_rival);
+        }
+        let named =
+            current.names.iter().filter_map(|(name, _)| self.named.get(name)).flatten().map(|(at, _)| at);
+        named.chain(&self.wildcards).copied().find(|at| is_rival(at) && contains(members, *at))
+    }
+
+    fn set(&mut self, accepts: bool, all: Vec<Range<usize>>) -> Result<Set, Refused> {
+        for name in &self.shared {
+            let positions = self.named.get(name).into_iter().flatten().map(|(at, _)| *at);
+            let mut inside = positions.filter(|at| contains(&all, *at));
+            let Some(first) = inside.next() else { continue };
+            let origin = self.positions[first].origin;
+            if let Some(other) = inside.find(|at| self.positions[*at].origin != origin) {
+                let name = format!("`{}`", self.schema.names.show(*name));
+                return ambiguous(&name, self.positions[other].particle);
             }
         }
-        for &wildcard in &set.wildcards {
-            let current = &self.positions[wildcard];
-            let other = all.iter().find(|&&m| {
-                self.positions[m].origin != current.origin && current.overlaps(&self.positions[m])
-            });
-            if let Some(&other) = other {
-                return ambiguous(&self.show(other), self.positions[other].particle);
+        let mut set = Set { accepts, ..Set::default() };
+        for run in &all {
+            let from = self.wildcards.partition_point(|at| *at < run.start);
+            set.wildcards.extend(self.wildcards[from..].iter().take_while(|at| **at < run.end));
+        }
+        if let Some(other) = set.wildcards.iter().find_map(|&at| self.rival(at, &all)) {
+            return ambiguous(&self.show(other), self.positions[other].particle);
+        }
+        self.names += all.iter().map(Range::len).sum::<usize>();
+        if self.names <= MAX_NAMES {
+            let mut by_name = HashMap::new();
+            for at in all.iter().cloned().flatten() {
+                for &(name, element) in &self.positions[at].names {
+                    by_name.entry(name).or_insert((at, element));
+                }
             }
+            set.by_name = Some(by_name);
         }
         set.all = all;
         Ok(set)
@@ -580,12 +701,13 @@ fn show_wildcard(namespaces: &Namespaces, schema: &Components) -> String {
 }
 
 impl Model {
-    /// Its size: positions and links.
+    /// Its size: positions, runs of positions and names.
     pub fn size(&self) -> usize {
         match self {
             Model::All { items, .. } => items.len(),
             Model::Automaton { positions, sets, .. } => {
-                positions.len() + sets.iter().map(|s| s.all.len()).sum::<usize>()
+                let size = |set: &Set| set.all.len() + set.by_name.as_ref().map_or(0, HashMap::len);
+                positions.len() + sets.iter().map(size).sum::<usize>()
             }
         }
     }

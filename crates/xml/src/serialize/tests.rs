@@ -167,6 +167,30 @@ fn details() {
     }
 }
 
+/// In HTML 5 elements of XHTML are those of HTML, and have no prefixes; a document type is always that of `html`.
+#[test]
+fn elements_of_html_5() {
+    let html = WriteOptions { method: Method::Html, include_content_type: false, ..WriteOptions::default() };
+    let html5 = WriteOptions { html5: true, ..html.clone() };
+    let doctype = WriteOptions { doctype_system: Some("a.dtd".into()), ..html.clone() };
+    let xhtml = "http://www.w3.org/1999/xhtml";
+    for (input, options, want) in [
+        (
+            format!("<h:html xmlns:h='{xhtml}'><h:script>a&lt;b</h:script><h:br/><h:p/></h:html>"),
+            &html5,
+            format!("<!DOCTYPE html>\n<html xmlns=\"{xhtml}\"><script>a<b</script><br><p></p></html>"),
+        ),
+        (format!("<h:br xmlns:h='{xhtml}'/>"), &html, format!("<h:br xmlns:h=\"{xhtml}\"/>")),
+        (
+            "<q:r xmlns:q='urn:q'/>".to_owned(),
+            &doctype,
+            "<!DOCTYPE html SYSTEM \"a.dtd\">\n<q:r xmlns:q=\"urn:q\"/>".to_owned(),
+        ),
+    ] {
+        assert_eq!(written(&input, options), want, "{input}");
+    }
+}
+
 /// Characters that the encoding lacks become references where there are any, and are errors elsewhere.
 #[test]
 fn characters_that_the_encoding_lacks() {

@@ -220,6 +220,7 @@ impl<'a> Serializer<'a> {
         self.ends_in_text = false;
         let kind = match self.options.method {
             Method::Html if namespace.is_empty() => Kind::Html,
+            Method::Html if self.options.html5 && namespace == html::XHTML => Kind::Html,
             Method::Xhtml if namespace == html::XHTML => Kind::Xhtml,
             Method::Xhtml if self.options.html5 && namespace.is_empty() => Kind::Xhtml,
             _ => Kind::Xml,
@@ -251,7 +252,7 @@ impl<'a> Serializer<'a> {
             if by_version && (kind == Kind::Xml || !local.eq_ignore_ascii_case("html")) {
                 self.doctype = false;
             } else {
-                self.write_doctype(if kind == Kind::Html { b"html" } else { &name });
+                self.write_doctype(if self.options.method == Method::Html { b"html" } else { &name });
             }
         }
         self.see_meta(kind, local, start);
@@ -295,10 +296,10 @@ impl<'a> Serializer<'a> {
         &self.strings[range.0 as usize..range.1 as usize]
     }
 
-    /// Whether names of elements in a namespace have no prefix: in XHTML 5.
+    /// Whether names of elements in a namespace have no prefix: in HTML 5 and XHTML 5.
     fn is_unprefixed(&self, namespace: &str) -> bool {
         self.options.html5
-            && self.options.method == Method::Xhtml
+            && matches!(self.options.method, Method::Html | Method::Xhtml)
             && matches!(
                 namespace,
                 html::XHTML | "http://www.w3.org/2000/svg" | "http://www.w3.org/1998/Math/MathML"

@@ -20,6 +20,9 @@ impl<'a> Eval<'a> {
                 if let Some(holds) = self.compare_once(op, (a, b), at, Span::default(), Rules::Nodes)? {
                     return Ok(holds);
                 }
+                if let Some(holds) = self.compare_joined(op, (a, b), at)? {
+                    return Ok(holds);
+                }
                 let right = Strings::new(self.string_values(b, at)?);
                 return self.compare_nodes(op, a, &right, at);
             }

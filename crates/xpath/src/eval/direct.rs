@@ -109,11 +109,47 @@ impl<'a> Eval<'a> {
     {
         match steps {
             [] => f(id),
+            [first, ..] if first.join.as_ref().is_some_and(|join| join.span() > 1) => {
+                self.walk_joined(doc, document, steps, id, f)
+            }
             [last] => self.walk_step(doc, document, last, id, f),
             [first, rest @ ..] => {
                 self.walk_step(doc, document, first, id, &mut |n| self.walk(doc, document, rest, n, &mut *f))
             }
         }
+    }
+
+    /// The same where the nodes of the first steps are chosen by a join.
+    fn walk_joined<F>(
+        &self,
+        doc: &'a Document,
+        document: DocId,
+        steps: &'a [Step],
+        id: NodeId,
+        f: &mut F,
+    ) -> Walk
+    where
+        F: FnMut(NodeId) -> Walk,
+    {
+        let [first, rest @ ..] = steps else { return f(id) };
+        let node = Node::in_document(document, id);
+        if let Some(joined) = self.joined_nodes(first, node)? {
+            let span = first.join.as_ref().map_or(1, |join| join.span());
+            for n in joined {
+                let at = Frame { node: n, position: 1, size: 1 };
+                if self.holds(&steps[span - 1].predicates[0], at)?
+                    && !self.walk(doc, document, &steps[span..], n.id, f)?
+                {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
+        }
+        let before = self.looked.get();
+        let more =
+            self.walk_step(doc, document, first, id, &mut |n| self.walk(doc, document, rest, n, &mut *f))?;
+        self.not_joined(first, node, self.looked.get().wrapping_sub(before), more)?;
+        Ok(more)
     }
 
     #[inline]
@@ -145,12 +181,29 @@ impl<'a> Eval<'a> {
                 })?;
                 Ok(more)
             }
-            [Predicate::Boolean(op)] => along(doc, step.axis, test, id, &mut |n| {
-                spend(1)?;
-                // (It does not use position and size.)
-                let inner = Frame { node: Node::in_document(document, n), position: 1, size: 1 };
-                if self.boolean(op, inner)? { f(n) } else { Ok(true) }
-            }),
+            [Predicate::Boolean(op)] => {
+                let node = Node::in_document(document, id);
+                let mut looked = 0;
+                let mut look = |n: NodeId| {
+                    looked += 1;
+                    spend(1)?;
+                    // (It does not use position and size.)
+                    let inner = Frame { node: node.at(n), position: 1, size: 1 };
+                    if self.boolean(op, inner)? { f(n) } else { Ok(true) }
+                };
+                if let Some(joined) = self.joined_nodes(step, node)? {
+                    for n in joined {
+                        if !look(n.id)? {
+                            return Ok(false);
+                        }
+                    }
+                    return Ok(true);
+                }
+                let more = along(doc, step.axis, test, id, &mut look)?;
+                self.looked.set(self.looked.get().wrapping_add(looked));
+                self.not_joined(step, node, looked, more)?;
+                Ok(more)
+            }
             // `last()` among children.
             _ => {
                 let mut at = doc.last_child(id);

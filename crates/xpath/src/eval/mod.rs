@@ -122,6 +122,8 @@ pub(crate) struct Eval<'a> {
     names: [Cell<Resolved>; CACHED_NAMES],
     /// Made when XPath 2.0 needs it, or something is kept.
     pub version2: OnceCell<Box<State>>,
+    /// How many nodes predicates of direct paths have looked at.
+    looked: Cell<usize>,
     /// Operations on single values are evaluated in the general way.
     pub generally: Cell<bool>,
 }
@@ -133,6 +135,7 @@ impl<'a> Eval<'a> {
             cx,
             names: [const { Cell::new(Resolved::NOT_YET) }; CACHED_NAMES],
             version2: OnceCell::new(),
+            looked: Cell::new(0),
             generally: Cell::new(false),
         }
     }
@@ -215,7 +218,7 @@ impl<'a> Eval<'a> {
             Op::Text(s) => Value::String(s.clone()),
             Op::Sequence(s) => self.sequence(s, at)?,
             Op::Variable(index, _, span) => self.variable(*index, *span)?,
-            Op::Extension(index, args, _, span) => self.extension(*index, args, *span, at)?,
+            Op::Extension(index, args, _, span, _) => self.extension(*index, args, *span, at)?,
             Op::Path(p) if self.may_filter_value(p) => match self.filtered_value(p, at)? {
                 Some(value) => value,
                 None => Value::NodeSet(NodeSet::from_ordered(&self.nodes(op, at)?)),
@@ -344,7 +347,7 @@ impl<'a> Eval<'a> {
             Op::Variable(index, _, span) if let Some(value) = self.local(*index) => {
                 self.truth_of(value, *span)?
             }
-            Op::Variable(_, _, span) | Op::Extension(_, _, _, span) => {
+            Op::Variable(_, _, span) | Op::Extension(_, _, _, span, _) => {
                 self.truth_of(&self.value(op, at)?, *span)?
             }
             Op::Sequence(s) => self.sequence_boolean(s, at)?,

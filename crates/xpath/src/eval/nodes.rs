@@ -138,23 +138,26 @@ impl<'a> Eval<'a> {
 
     /// A variable's or an extension function's value as nodes.
     pub(super) fn node_value(&self, op: &'a Op, at: Frame) -> Result<NodeSet, Fault> {
-        match self.value(op, at)? {
-            Value::NodeSet(n) => Ok(n),
-            value => {
-                let span = match op {
-                    Op::Variable(_, _, s) | Op::Extension(_, _, _, s) => *s,
-                    Op::Sequence(s) => s.span,
-                    _ => Span::default(),
-                };
-                self.only_nodes(&value, span).map_err(|mut e| {
-                    // XPath 1.0 has no error codes.
-                    if matches!(op, Op::Sequence(_)) {
-                        e.code = "XPTY0004".into();
-                    }
-                    e
-                })
-            }
+        self.nodes_of(self.value(op, at)?, op, "XPTY0004")
+    }
+
+    /// The value of an operation as nodes. Errors: with that code.
+    fn nodes_of(&self, value: Value, op: &Op, code: &'static str) -> Result<NodeSet, Fault> {
+        if let Value::NodeSet(nodes) = value {
+            return Ok(nodes);
         }
+        let span = match op {
+            Op::Variable(_, _, s) | Op::Extension(_, _, _, s, _) => *s,
+            Op::Sequence(s) => s.span,
+            _ => Span::default(),
+        };
+        self.only_nodes(&value, span).map_err(|mut e| {
+            // XPath 1.0 has no error codes.
+            if self.program.version2 {
+                e.code = code.into();
+            }
+            e
+        })
     }
 
     /// A value as nodes in document order.
@@ -337,14 +340,9 @@ impl<'a> Eval<'a> {
             }
         }
         let set = match op {
-            Op::Variable(..) | Op::Extension(..) => self.node_value(op, at)?,
-            Op::Sequence(s) => match self.sequence(s, at)? {
-                Value::NodeSet(nodes) => nodes,
-                other => self.only_nodes(&other, s.span).map_err(|mut e| {
-                    e.code = "XPTY0019".into();
-                    e
-                })?,
-            },
+            Op::Variable(..) | Op::Extension(..) | Op::Sequence(_) => {
+                self.nodes_of(self.value(op, at)?, op, "XPTY0019")?
+            }
             _ => NodeSet::from_ordered(&self.nodes(op, at)?),
         };
         self.kept_starts(set, p)
@@ -352,6 +350,9 @@ impl<'a> Eval<'a> {
 
     /// The start nodes that the predicates of a path keep.
     fn kept_starts(&self, mut set: NodeSet, p: &'a Path) -> Result<NodeSet, Fault> {
+        if let Some(joined) = self.joined_list(p.filter_join.as_ref(), &set)? {
+            set = NodeSet::from_ordered(&joined);
+        }
         for predicate in &p.filter {
             set = match self.wanted_positions(predicate, set.len())? {
                 Some(positions) => set.part(positions),

@@ -55,6 +55,9 @@ impl<'a> Eval<'a> {
         if let Some(compared) = self.compare_long(op, (a, b), at, span, Rules::Typed)? {
             return Ok(compared);
         }
+        if let Some(compared) = self.compare_joined(op, (a, b), at)? {
+            return Ok(compared);
+        }
         self.compare_sequences(op, a, b, at, span)
     }
 

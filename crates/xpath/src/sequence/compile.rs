@@ -151,7 +151,8 @@ impl Compiler<'_> {
             ExprKind::Filter(primary, predicates) => {
                 let inner = self.op(primary)?;
                 let predicates = self.predicates(predicates)?;
-                op(Seq::Filter(inner, predicates.into()), Type::Any, span)
+                let join = self.join_of_list(&inner, &predicates);
+                op(Seq::Filter(inner, predicates.into(), join), Type::Any, span)
             }
             ExprKind::InstanceOf(a, ty) => {
                 let (a, ty) = (self.op(a)?, self.sequence_type(ty)?);
@@ -295,11 +296,19 @@ impl Compiler<'_> {
         let local = self.local_name(name, span)?;
         let slot = self.locals.len() as u32;
         self.locals.push(local);
+        // A variable of `let` that is bound once.
+        let is_fixed = !repeats && self.repeated == 0;
+        if is_fixed {
+            self.fixed_locals.push(slot);
+        }
         let inner = match repeats {
             true => self.repeatedly(|c| c.bound(rest, body, span, true, make)),
             false => self.bound(rest, body, span, false, make),
         };
         self.locals.pop();
+        if is_fixed {
+            self.fixed_locals.pop();
+        }
         let kind = make(slot, input, inner?);
         let ty = if matches!(kind, Seq::Quantified { .. }) { Type::Boolean } else { Type::Any };
         Ok(op(kind, ty, span))
@@ -310,7 +319,9 @@ impl Compiler<'_> {
         let uri = if name.prefix.is_empty() { None } else { self.lookup(&name.prefix) };
         let uri = uri.filter(|uri| !uri.is_empty()).map(str::to_owned);
         let slot = self.locals.iter().rposition(|(u, local)| *local == name.local && *u == uri)?;
-        self.changes += 1;
+        if !self.fixed_locals.contains(&(slot as u32)) {
+            self.changes += 1;
+        }
         Some(op(Seq::Local(slot as u32), Type::Any, span))
     }
 

@@ -619,8 +619,13 @@ impl<'a> Eval<'a> {
             }
             Seq::Lookup(from, key) => self.lookup(from, key.as_ref(), at, span)?,
             Seq::Slash(a, b) => self.slash(a, b, at, span)?,
-            Seq::Filter(a, predicates) => {
+            Seq::Filter(a, predicates, join) => {
                 let mut value = self.value(a, at)?;
+                if let Value::NodeSet(nodes) = &value
+                    && let Some(joined) = self.joined_list(join.as_ref(), nodes)?
+                {
+                    value = Value::NodeSet(NodeSet::from_ordered(&joined));
+                }
                 for predicate in predicates {
                     value = self.filtered(&value, predicate)?;
                 }

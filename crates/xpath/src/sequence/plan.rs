@@ -7,6 +7,7 @@ use crate::atomic::AtomicType;
 use crate::error::Span;
 use crate::invariant::Once;
 use crate::items::Code;
+use crate::joins::Join;
 use crate::plan::{Op, Predicate};
 use crate::regex::Regex;
 use crate::value::{Type, Value};
@@ -78,7 +79,7 @@ pub(crate) enum Seq {
     CastableName(Op, Box<[(String, String)]>, bool),
     /// `a/b` with any `b`.
     Slash(Op, Op),
-    Filter(Op, Box<[Predicate]>),
+    Filter(Op, Box<[Predicate]>, Option<Arc<Join>>),
     /// How many items.
     Count(Op),
     /// Whether there is an item; `false`: whether there is none.
@@ -163,7 +164,7 @@ impl SeqOp {
             | Seq::CastableName(a, ..)
             | Seq::Slash(a, _)
             | Seq::Map(a, _)
-            | Seq::Filter(a, _)
+            | Seq::Filter(a, ..)
             | Seq::Count(a)
             | Seq::ArrayOf(a)
             | Seq::Once(_, a)

@@ -156,7 +156,7 @@ impl Lower<'_> {
             }
             Op::Union(_) => Err(not(op_span(op), "the first node of a union needs all its paths")),
             Op::Call(core, args, span) => self.call(*core, args, *span, scope),
-            Op::Extension(_, _, _, span) => Err(not(
+            Op::Extension(_, _, _, span, _) => Err(not(
                 *span,
                 "the arguments of an extension function come from the document, or it reads it itself",
             )),
@@ -444,7 +444,7 @@ fn op_span(op: &Op) -> Span {
         Op::Path(p) => p.span,
         Op::Call(_, _, span)
         | Op::Variable(_, _, span)
-        | Op::Extension(_, _, _, span)
+        | Op::Extension(_, _, _, span, _)
         | Op::Current(span) => *span,
         Op::Or(items) | Op::And(items) | Op::Union(items) => match (items.first(), items.last()) {
             (Some(a), Some(b)) => op_span(a).to(op_span(b)),

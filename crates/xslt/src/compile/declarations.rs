@@ -321,7 +321,9 @@ impl Compiler<'_> {
         if self.forwards && !super::is_qname(test) {
             return None;
         }
-        self.expand(node, test).map(|(namespace, local)| (2, SpaceTest::Name(namespace, local)))
+        let (namespace, local) = self.expand(node, test)?;
+        let namespace = if test == local { self.default_namespace(node) } else { namespace };
+        Some((2, SpaceTest::Name(namespace, local)))
     }
 
     fn namespace_alias(&mut self, node: NodeId) {

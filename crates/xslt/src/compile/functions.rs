@@ -36,7 +36,7 @@ impl Compiler<'_> {
     /// `xsl:function`.
     pub(super) fn version2_function(&mut self, node: NodeId) {
         self.attributes(node, &["name", "as", "override"], &["name"]);
-        let keeps = self.plan.version3 && self.flag(node, "cache", false);
+        let mut keeps = self.plan.version3 && self.flag(node, "cache", false);
         if self.plan.version3 {
             let overrides = self.yes_no(node, "override");
             let both = self.yes_no(node, "override-extension-function");
@@ -45,10 +45,16 @@ impl Compiler<'_> {
                 self.error(node, message.into());
             }
             let new = self.attribute(node, "new-each-time");
-            if new.is_some_and(|v| !matches!(v.trim(), "yes" | "no" | "maybe" | "true" | "false" | "1" | "0"))
-            {
+            let new = new.as_deref().map(str::trim);
+            if new.is_some_and(|v| !matches!(v, "yes" | "no" | "maybe" | "true" | "false" | "1" | "0")) {
                 self.error(node, "XTSE0020: new-each-time is yes, no or maybe".into());
             }
+            // A result that is kept is not new; without new nodes it is the same each time.
+            keeps = match new {
+                Some("no" | "false" | "0") => true,
+                Some("yes" | "true" | "1") => false,
+                _ => keeps,
+            };
         }
         let Some(name) = self.symbol_attribute(node, "name") else { return };
         let title = format!("the result of the function {}", self.symbols.show(name));

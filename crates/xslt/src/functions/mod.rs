@@ -244,6 +244,7 @@ impl Function {
             | F::CurrentGroupingKey
             | F::CurrentMergeGroup
             | F::CurrentMergeKey => Results::Stay,
+            F::GenerateId => Results::FollowArguments,
             _ => Results::FollowContext,
         }
     }

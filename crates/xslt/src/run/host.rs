@@ -177,7 +177,9 @@ impl<'h> ExprHost<'h, '_> {
             return Err(format!("{name}() takes at most {} arguments", function.parameters.len()));
         }
         if function.version2 {
-            let key = if function.keeps { super::memo::Memo::key(slot, args) } else { None };
+            // (While a document is being read, other nodes get the numbers of those that were passed.)
+            let keeps = function.keeps && self.engine.opening.is_none();
+            let key = if keeps { super::memo::Memo::key(slot, args) } else { None };
             if let Some(result) = key.as_deref().and_then(|key| self.engine.memo.get(key)) {
                 return Ok(result);
             }

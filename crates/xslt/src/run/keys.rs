@@ -61,6 +61,7 @@ impl Engine<'_> {
         let mut index = KeyIndex::default();
         let doc = self.doc(id);
         let definitions = self.plan.keys.get(&name).map_or(&[][..], Vec::as_slice);
+        let namespaces = definitions.iter().any(|key| key.pattern.namespaces);
         let attributes = definitions.iter().any(|key| key.pattern.may_match_attributes());
         let mut visit = |node: Node| -> Res<()> {
             self.spend(definitions.len() as u64)?;
@@ -106,6 +107,12 @@ impl Engine<'_> {
         visit(Node::in_document(id, Document::ROOT))?;
         for node in doc.descendants(Document::ROOT) {
             visit(Node::in_document(id, node))?;
+            if namespaces && doc.kind(node) == NodeKind::Element {
+                // (The first is that of `xml`.)
+                for number in 1..=doc.in_scope_namespaces(node).len() as u32 + 1 {
+                    visit(Node { namespace: number, ..Node::in_document(id, node) })?;
+                }
+            }
             if attributes && doc.kind(node) == NodeKind::Element {
                 for attribute in doc.attributes(node) {
                     visit(Node::in_document(id, attribute))?;

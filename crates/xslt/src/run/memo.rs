@@ -1,5 +1,5 @@
-//! Cached results of functions (`xsl:function` with `cache="yes"`, XSLT 3.0 section 10.3.7): by their arguments, during a
-//! transformation, if both are atomic values.
+//! Cached results of functions (`xsl:function` with `cache="yes"` or `new-each-time="no"`, XSLT 3.0 section 10.3.7): by their arguments, during
+//! a transformation, if both are atomic values and nodes.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -19,13 +19,22 @@ pub(super) struct Memo {
 }
 
 impl Memo {
-    /// The key of a call; `None`: some argument is not an atomic value, or they are long.
+    /// The key of a call; `None`: some argument is a function, or they are long.
     pub fn key(slot: u32, args: &[Value]) -> Option<String> {
         let mut key = slot.to_string();
         for arg in args {
             key.push('\u{1}');
             for item in arg.items() {
-                let Item::Atomic(atom) = item else { return None };
+                if key.len() > LONGEST {
+                    return None;
+                }
+                let atom = match item {
+                    Item::Atomic(atom) => atom,
+                    Item::Node(node) => {
+                        let _ = write!(key, "{} {} {};", node.doc.0, node.id.index(), node.namespace);
+                        continue;
+                    }
+                };
                 if atom.is_function() {
                     return None;
                 }
@@ -34,9 +43,6 @@ impl Memo {
                 let _ = write!(key, "{:?} {} {text};", atom.kind(), text.len());
                 if let Atomic::Name(name) = &atom {
                     let _ = write!(key, "{} {};", name.namespace.len(), name.namespace);
-                }
-                if key.len() > LONGEST {
-                    return None;
                 }
             }
         }
@@ -48,13 +54,14 @@ impl Memo {
         self.results.lock().ok()?.get(key).cloned()
     }
 
-    /// Caches a result, if it is of atomic values and not large. When there are too many, the cache is emptied.
+    /// Caches a result, if no function is in it and it is not large. When there are too many, the cache is emptied.
     pub fn put(&self, key: String, value: &Value) {
         let mut size = 0;
         for item in value.items() {
             match item {
+                Item::Node(_) => size += 16,
                 Item::Atomic(atom) if !atom.is_function() => size += 16 + atom.to_text().len(),
-                _ => return,
+                Item::Atomic(_) => return,
             }
             if size > LONGEST {
                 return;

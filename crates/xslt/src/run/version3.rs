@@ -478,7 +478,8 @@ impl<'e> Engine<'e> {
                     self.tick(out)?;
                     // Each source by itself (section 15.4).
                     let focus = Focus { node, position: 1, size: 1, rule: NO_RULE, ..focus };
-                    let (mut keys, mut values) = (Vec::new(), Vec::new());
+                    let count = source.keys.len();
+                    let (mut keys, mut values) = (Vec::with_capacity(count), Vec::with_capacity(count));
                     for key in &source.keys {
                         let value = self.content_value(&key.content, focus, frame, place)?;
                         let typed = match (value.len(), value.item(0)) {
@@ -506,15 +507,9 @@ impl<'e> Engine<'e> {
         }
         self.comparable(&all, place)?;
         all.sort_by(compare);
-        let mut groups: Vec<Vec<Merged>> = Vec::new();
-        for merged in all {
-            match groups.last_mut() {
-                Some(group) if compare(&group[0], &merged) == Ordering::Equal => group.push(merged),
-                _ => groups.push(vec![merged]),
-            }
-        }
-        let mut inner = Focus { position: 0, size: groups.len() as u32, rule: NO_RULE, ..focus };
-        for group in groups {
+        let groups = || all.chunk_by(|a, b| compare(a, b) == Ordering::Equal);
+        let mut inner = Focus { position: 0, size: groups().count() as u32, rule: NO_RULE, ..focus };
+        for group in groups() {
             self.tick(out)?;
             inner.node = group[0].node;
             inner.position += 1;
@@ -524,7 +519,7 @@ impl<'e> Engine<'e> {
             let mut named: Vec<(Box<str>, Vec<Item>)> =
                 sources.iter().filter_map(|source| Some((source.name.clone()?, Vec::new()))).collect();
             let mut whole = Vec::with_capacity(group.len());
-            for merged in &group {
+            for merged in group {
                 let Some(item) = self.item(merged.node) else { continue };
                 let source = sources[merged.source].name.as_deref();
                 if let Some((_, items)) = named.iter_mut().find(|(name, _)| Some(&**name) == source) {
