@@ -73,6 +73,54 @@ fn a_project_runs_as_it_lies() {
     assert!(String::from_utf8_lossy(&explained.stdout).contains("/a"), "{explained:?}");
 }
 
+/// As editors of stylesheets write them, and old configurations. What is in other files is not read, and not missing in silence.
+#[test]
+fn entities_that_a_file_declares_are_read() {
+    let entry = Path::new(env!("CARGO_TARGET_TMPDIR")).join("projects/entities/src/main/wso2mi/e.xml");
+    let steps = "<xslt key='conf:s.xsl'/><respond/>";
+    let resource = |path: &str, steps: &str| {
+        format!("<resource methods='POST' uri-template='{path}'><inSequence>{steps}</inSequence></resource>")
+    };
+    let copy = "<payloadFactory><format><r xmlns=''>$1</r></format><args><arg expression=\"get-property('e')//x\"/></args></payloadFactory>&end;";
+    let missing = "<xslt key='conf:t.xsl'/><respond/>";
+    let stylesheet = |declared: &str| {
+        format!(
+            "<!DOCTYPE xsl:stylesheet{declared}>\n<xsl:stylesheet version='1.0' xmlns:xsl='http://www.w3.org/1999/XSL/Transform'>\
+             <xsl:template match='/'><r>a&nbsp;b</r></xsl:template></xsl:stylesheet>"
+        )
+    };
+    let files = [
+        ("pom.xml", "<project/>".to_owned()),
+        (
+            "src/main/wso2mi/artifacts/apis/A.xml",
+            format!(
+                "<!DOCTYPE api [<!ENTITY end '<respond/>'>]>\n<api {NS} name='A' context='/a'>{}{}{}</api>",
+                resource("/x", steps),
+                resource("/e", copy),
+                resource("/m", missing)
+            ),
+        ),
+        (
+            "src/main/wso2mi/artifacts/local-entries/e.xml",
+            format!("<localEntry {NS} key='e' src='file:{}'/>", entry.display()),
+        ),
+        ("src/main/wso2mi/e.xml", "<!DOCTYPE e [<!ENTITY v 'value'>]><e><x>&v;</x></e>".to_owned()),
+        ("src/main/wso2mi/resources/registry/conf/s.xsl", stylesheet(" [<!ENTITY nbsp '&#160;'>]")),
+        ("src/main/wso2mi/resources/registry/conf/t.xsl", stylesheet(" SYSTEM 'html.dtd'")),
+    ];
+    let root = project("entities", &files);
+    let process = Process::run(&root, &[]);
+    for (path, expected) in [("/a/x", "<r>a\u{a0}b</r>"), ("/a/e", "<r>value</r>")] {
+        let (status, head, body) = support::ask(process.http(), "POST", path, b"<a/>").expect("an answer");
+        assert_eq!((status, &*String::from_utf8_lossy(&body)), (200, expected), "{head}");
+    }
+    let (status, _, _) = support::ask(process.http(), "POST", "/a/m", b"<a/>").expect("an answer");
+    assert_eq!(status, 500);
+    let checked = busbar(&["check", root.to_str().expect("UTF-8")]);
+    let shown = String::from_utf8_lossy(&checked.stdout);
+    assert!(shown.contains("`nbsp` is not declared in this file, and other files are not read"), "{shown}");
+}
+
 #[test]
 fn a_definition_of_integration_studio_is_that_of_its_api() {
     let main = "Configs/src/main";
