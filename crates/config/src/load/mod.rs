@@ -109,8 +109,11 @@ fn load_once(path: &Path, options: &LoadOptions) -> Loaded {
     for broken in layout.broken_libraries {
         loader.no_library(broken);
     }
-    for file in layout.files {
+    for file in &layout.files {
         loader.file(&file.path, file.kind);
+    }
+    if layout.cars.is_empty() {
+        loader.of_registry(&layout.files);
     }
     loader.data_sources_of_settings();
     for (path, error) in layout.refused {
@@ -229,6 +232,19 @@ impl Loader {
                 }
             }
             Err(message) => self.unreadable(&path.display().to_string(), kind, message),
+        }
+    }
+
+    /// A configuration with a registry and nothing else is the resource `synapse.xml` of that, as in Synapse.
+    fn of_registry(&mut self, files: &[layout::ArtifactFile]) {
+        let registry = &self.configuration.registry;
+        if registry.provider.is_none() || self.configuration.artifacts() > 0 || !self.faulty.is_empty() {
+            return;
+        }
+        let Some(path) = registry.path("synapse.xml").filter(|path| path.is_file()) else { return };
+        let is_same = |other: &Path| std::fs::canonicalize(other).ok() == std::fs::canonicalize(&path).ok();
+        if !files.iter().any(|file| is_same(&file.path)) {
+            self.file(&path, Some(ArtifactKind::Definitions));
         }
     }
 
