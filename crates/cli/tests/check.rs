@@ -458,7 +458,7 @@ fn messages_say_what_a_person_would_do() {
         (
             "check-ampersand",
             "\n<sequence name='s'><property name='a' value='a & b'/></sequence>",
-            &["a bare `&` is written `&amp;`", "check-ampersand.xml:2:47"][..],
+            &["a bare `&` is written `&amp;`", "check-ampersand.xml:2:48"][..],
         ),
         (
             "check-less",
