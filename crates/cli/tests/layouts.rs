@@ -73,6 +73,45 @@ fn a_project_runs_as_it_lies() {
     assert!(String::from_utf8_lossy(&explained.stdout).contains("/a"), "{explained:?}");
 }
 
+/// Resources by their keys, values from outside that are not there, and data sources.
+#[test]
+fn names_that_are_nearly_right_are_said() {
+    let steps = "<xslt key='resources:Xslt/order.xslt'/><validate><schema key='gov:/s/ordr.xsd'/><on-fail><drop/></on-fail></validate>\
+        <xslt key='nothing-like-it'/><respond/>";
+    let files = [
+        ("pom.xml", "<project/>".to_owned()),
+        (
+            "src/main/wso2mi/artifacts/apis/A.xml",
+            format!("<api {NS} name='A' context='/a'><resource methods='GET'><inSequence>{steps}</inSequence></resource></api>"),
+        ),
+        (
+            "src/main/wso2mi/artifacts/endpoints/E.xml",
+            format!("<endpoint {NS} name='E'><address uri='${{configs.no_such_value}}'/></endpoint>"),
+        ),
+        (
+            "src/main/wso2mi/artifacts/data-sources/D.xml",
+            "<datasource><name>D</name><definition type='RDBMS'><configuration><ulr>jdbc:x</ulr></configuration></definition></datasource>"
+                .to_owned(),
+        ),
+        ("src/main/wso2mi/resources/xslt/order.xslt", "<x/>".to_owned()),
+        ("src/main/wso2mi/resources/registry/gov/s/order.xsd", "<x/>".to_owned()),
+    ];
+    let root = project("nearly", &files);
+    let checked = busbar(&["check", root.to_str().expect("UTF-8")]);
+    let shown = String::from_utf8_lossy(&checked.stdout);
+    for wanted in [
+        "did you mean `resources:xslt/order.xslt`?",
+        "did you mean `gov:s/order.xsd`?",
+        "there is no stylesheet `nothing-like-it`",
+        "the data source `D` has no `url`",
+        "is `ulr` meant to be `url`?",
+    ] {
+        assert!(shown.contains(wanted), "{wanted}: {shown}");
+    }
+    assert_eq!(shown.matches("did you mean").count(), 2, "{shown}");
+    assert!(!shown.contains("expression-in-address"), "{shown}");
+}
+
 /// As editors of stylesheets write them, and old configurations. What is in other files is not read, and not missing in silence.
 #[test]
 fn entities_that_a_file_declares_are_read() {

@@ -287,16 +287,8 @@ impl Loader {
             let Ok(text) = layout::read(&path).and_then(decode) else { continue };
             let file = self.sources.add(path.display().to_string(), text.as_str());
             for source in DataSource::of_settings(&text, file) {
-                if source.value(&["url", "jdbcUrl", "dataSourceClassName"]).is_none() {
-                    let message = format!("the data source `{}` has no `url`", source.name.value);
-                    let label = "no step can use it";
-                    let help = "write url = \"jdbc:…\"";
-                    self.diagnostics.push(
-                        Diagnostic::warning("missing-attribute", message)
-                            .at(source.name.span, label)
-                            .help(help),
-                    );
-                }
+                let found = source.without_address();
+                self.diagnostics.extend(found.map(|found| found.help("write url = \"jdbc:…\"")));
                 self.configuration.data_sources.insert(source.name.value.clone(), source);
             }
         }
