@@ -527,7 +527,8 @@ fn without_secrets(text: &str, keys: &[Written]) -> String {
 /// `value`: as it is written.
 fn finding(written: &Written, value: &str, is_toml: bool) -> Diagnostic {
     let key = written.key.as_str();
-    let by_class = is_toml.then(|| of_class(key, value.trim_matches(['"', '\'']))).flatten();
+    let unquoted = value.trim_matches(['"', '\'']);
+    let by_class = is_toml.then(|| of_class(key, unquoted)).flatten();
     let fate = match by_class.unwrap_or_else(|| if is_toml { fate(key) } else { property_fate(key) }) {
         Fate::Honoured(_)
             if written.is_filled_in
@@ -538,6 +539,9 @@ fn finding(written: &Written, value: &str, is_toml: bool) -> Diagnostic {
                     || key.starts_with("internal_apis.users.")) =>
         {
             Fate::NoEffect("has no effect: only a WSO2 server can fill in its value; write the value itself")
+        }
+        Fate::Honoured(text) if is_toml => {
+            tunables::unread(tunable(key), unquoted).map_or(Fate::Honoured(text), Fate::NoEffect)
         }
         fate => fate,
     };
@@ -803,6 +807,35 @@ mod tests {
             "warning `transport.http.listener.own` is not known",
             "warning `transport.ws.sender.outflow_dispatch_sequence` has no effect",
             "warning `datasource_config.x` is not known",
+        ] {
+            assert!(shown.iter().any(|line| line.starts_with(wanted)), "{wanted}: {shown:#?}");
+        }
+    }
+
+    /// As the catalogue of WSO2 writes it.
+    #[test]
+    fn times_have_units_and_other_texts_have_no_effect() {
+        let root = std::env::temp_dir().join(format!("busbar-server-units-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("conf")).unwrap();
+        let toml = root.join("conf/deployment.toml");
+        let text = "[mediation]\nsynapse.global_timeout_interval = '2 s'\n[transport.http]\nsocket_timeout = \"3m\"\nconnection_timeout = '3 weeks'\n\
+            [synapse_properties]\n'maximum.failover.retries' = '3s'\n";
+        std::fs::write(&toml, text).unwrap();
+        let server = Server::read(&root);
+        let found = report(&root, &[toml], &mut SourceMap::new());
+        std::fs::remove_dir_all(&root).unwrap();
+        let mut settings = flow::Settings::default();
+        let before = (settings.connect_timeout, settings.suspension.cap.most);
+        tunables::apply(&server.tunables(), &mut settings).unwrap();
+        assert_eq!(settings.global_timeout.as_secs(), 2);
+        assert_eq!(settings.socket_timeout.as_secs(), 180);
+        assert_eq!((settings.connect_timeout, settings.suspension.cap.most), before);
+        let shown: Vec<&str> = found.iter().map(|finding| finding.message.as_str()).collect();
+        for wanted in [
+            "`mediation.synapse.global_timeout_interval` is honoured",
+            "`transport.http.socket_timeout` is honoured",
+            "`transport.http.connection_timeout` has no effect: its value is neither a number of milliseconds nor",
+            "`synapse_properties.maximum.failover.retries` has no effect: its value is no whole number",
         ] {
             assert!(shown.iter().any(|line| line.starts_with(wanted)), "{wanted}: {shown:#?}");
         }

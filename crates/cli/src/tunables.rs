@@ -9,7 +9,7 @@ use std::time::Duration;
 /// Puts a value into the settings.
 type Set = fn(&mut Settings, i64);
 
-/// Names that are honoured, with what they set.
+/// Names that are honoured, with what they set: whole numbers. Those of [`COUNTS`] are counts, the others times.
 const HONOURED: &[(&str, Set)] = &[
     ("synapse.global_timeout_interval", |settings, value| settings.global_timeout = milliseconds(value)),
     ("http.connection.timeout", |settings, value| settings.connect_timeout = milliseconds(value)),
@@ -36,6 +36,17 @@ const HONOURED: &[(&str, Set)] = &[
         settings.suspension.initial = Some(value).filter(|&value| value >= 0);
     }),
 ];
+
+/// Of [`HONOURED`], those that are no times: they have no unit.
+const COUNTS: [&str; 4] = [
+    "valid.max.message.size.in.bytes",
+    "server.offset",
+    "maximum.failover.retries",
+    "maximum.failover.recursive.retries",
+];
+
+/// Units of times, in milliseconds. `deployment.toml` has `socket_timeout = "3m"`.
+const UNITS: [(&str, i64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
 /// A switch of the engine.
 type Flag = fn(&mut Settings) -> &mut bool;
@@ -215,6 +226,29 @@ fn milliseconds(value: i64) -> Duration {
     Duration::from_millis(u64::try_from(value).unwrap_or(0))
 }
 
+/// The number that the value of a tunable of [`HONOURED`] is.
+fn number(name: &str, value: &str) -> Option<i64> {
+    let text = value.trim();
+    let time = || {
+        let at = text.find(|c: char| c.is_ascii_alphabetic())?;
+        let (_, factor) = UNITS.iter().find(|(unit, _)| *unit == &text[at..])?;
+        text[..at].trim().parse::<i64>().ok()?.checked_mul(*factor)
+    };
+    text.parse().ok().or_else(|| time().filter(|_| !COUNTS.contains(&name)))
+}
+
+/// Why the value of a tunable has no effect: it is not of the kind that the tunable takes.
+pub fn unread(name: &str, value: &str) -> Option<&'static str> {
+    let is_number = HONOURED.iter().any(|(setting, _)| *setting == name);
+    match is_number && number(name, value).is_none() {
+        true if COUNTS.contains(&name) => Some("has no effect: its value is no whole number"),
+        true => {
+            Some("has no effect: its value is neither a number of milliseconds nor a time such as \"30s\"")
+        }
+        false => None,
+    }
+}
+
 /// Sets what is honoured.
 ///
 /// # Errors
@@ -238,7 +272,7 @@ pub fn apply(table: &toml::Table, settings: &mut Settings) -> Result<(), String>
         }
         let number = match value {
             toml::Value::Integer(number) => Some(*number),
-            toml::Value::String(text) => text.trim().parse().ok(),
+            toml::Value::String(text) => number(name, text),
             _ => None,
         };
         if let (Some((_, set)), Some(number)) = (HONOURED.iter().find(|(setting, _)| setting == name), number)

@@ -456,6 +456,42 @@ fn messages_say_what_a_person_would_do() {
             &["does the value before it lack its closing quote?"][..],
         ),
         (
+            "check-ampersand",
+            "\n<sequence name='s'><property name='a' value='a & b'/></sequence>",
+            &["a bare `&` is written `&amp;`", "check-ampersand.xml:2:48"][..],
+        ),
+        (
+            "check-less",
+            "\n<sequence name='s'><filter xpath='//a < 5'><then/></filter></sequence>",
+            &["a `<` that is meant is written `&lt;`"][..],
+        ),
+        (
+            "check-nesting",
+            "\n<sequence name='s'><then/><inSequence/><case regex='a'/></sequence>\
+             \n<sequence name='t'><filter xpath='//a'><then xmlns=''/></filter></sequence>",
+            &[
+                "`then` belongs into `filter`",
+                "`inSequence` belongs into the `target` of a proxy service, or a `resource` of an API",
+                "`case` belongs into `switch`",
+                "not a mediator: it is in no namespace",
+            ][..],
+        ),
+        (
+            "check-parts",
+            "\n<sequence name='s'><call endpoint='E'/><send key='E'/></sequence>\
+             \n<endpoint name='E'><address uri='http://127.0.0.1:1/'/><timeout><duration>1</duration></timeout></endpoint>",
+            &[
+                "`endpoint` is an element inside of `call`",
+                "`key` is an attribute of `endpoint`, an element inside",
+                "it belongs into `address`, `http`, `default` or `wsdl`",
+            ][..],
+        ),
+        (
+            "check-abbreviated",
+            "\n<sequence name='s'><property name='a' value='1' type='INT'/></sequence>",
+            &["did you mean `INTEGER`?"][..],
+        ),
+        (
             "check-secret",
             "\n<endpoint name='E'><http uri-template='http://u:tiger@x/' passwrd='tiger'><authentication><basicAuth><username>scott</username><password>tiger</password></basicAuth></authentication></http></endpoint>",
             &["passwrd='*****'", "<password>*"][..],

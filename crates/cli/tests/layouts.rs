@@ -73,6 +73,93 @@ fn a_project_runs_as_it_lies() {
     assert!(String::from_utf8_lossy(&explained.stdout).contains("/a"), "{explained:?}");
 }
 
+/// Resources by their keys, values from outside that are not there, and data sources.
+#[test]
+fn names_that_are_nearly_right_are_said() {
+    let steps = "<xslt key='resources:Xslt/order.xslt'/><validate><schema key='gov:/s/ordr.xsd'/><on-fail><drop/></on-fail></validate>\
+        <xslt key='nothing-like-it'/><respond/>";
+    let files = [
+        ("pom.xml", "<project/>".to_owned()),
+        (
+            "src/main/wso2mi/artifacts/apis/A.xml",
+            format!("<api {NS} name='A' context='/a'><resource methods='GET'><inSequence>{steps}</inSequence></resource></api>"),
+        ),
+        (
+            "src/main/wso2mi/artifacts/endpoints/E.xml",
+            format!("<endpoint {NS} name='E'><address uri='${{configs.no_such_value}}'/></endpoint>"),
+        ),
+        (
+            "src/main/wso2mi/artifacts/data-sources/D.xml",
+            "<datasource><name>D</name><definition type='RDBMS'><configuration><ulr>jdbc:x</ulr></configuration></definition></datasource>"
+                .to_owned(),
+        ),
+        ("src/main/wso2mi/resources/xslt/order.xslt", "<x/>".to_owned()),
+        ("src/main/wso2mi/resources/registry/gov/s/order.xsd", "<x/>".to_owned()),
+    ];
+    let root = project("nearly", &files);
+    let checked = busbar(&["check", root.to_str().expect("UTF-8")]);
+    let shown = String::from_utf8_lossy(&checked.stdout);
+    for wanted in [
+        "did you mean `resources:xslt/order.xslt`?",
+        "did you mean `gov:s/order.xsd`?",
+        "there is no stylesheet `nothing-like-it`",
+        "the data source `D` has no `url`",
+        "is `ulr` meant to be `url`?",
+    ] {
+        assert!(shown.contains(wanted), "{wanted}: {shown}");
+    }
+    assert_eq!(shown.matches("did you mean").count(), 2, "{shown}");
+    assert!(!shown.contains("expression-in-address"), "{shown}");
+}
+
+/// As editors of stylesheets write them, and old configurations. What is in other files is not read, and not missing in silence.
+#[test]
+fn entities_that_a_file_declares_are_read() {
+    let entry = Path::new(env!("CARGO_TARGET_TMPDIR")).join("projects/entities/src/main/wso2mi/e.xml");
+    let steps = "<xslt key='conf:s.xsl'/><respond/>";
+    let resource = |path: &str, steps: &str| {
+        format!("<resource methods='POST' uri-template='{path}'><inSequence>{steps}</inSequence></resource>")
+    };
+    let copy = "<payloadFactory><format><r xmlns=''>$1</r></format><args><arg expression=\"get-property('e')//x\"/></args></payloadFactory>&end;";
+    let missing = "<xslt key='conf:t.xsl'/><respond/>";
+    let stylesheet = |declared: &str| {
+        format!(
+            "<!DOCTYPE xsl:stylesheet{declared}>\n<xsl:stylesheet version='1.0' xmlns:xsl='http://www.w3.org/1999/XSL/Transform'>\
+             <xsl:template match='/'><r>a&nbsp;b</r></xsl:template></xsl:stylesheet>"
+        )
+    };
+    let files = [
+        ("pom.xml", "<project/>".to_owned()),
+        (
+            "src/main/wso2mi/artifacts/apis/A.xml",
+            format!(
+                "<!DOCTYPE api [<!ENTITY end '<respond/>'>]>\n<api {NS} name='A' context='/a'>{}{}{}</api>",
+                resource("/x", steps),
+                resource("/e", copy),
+                resource("/m", missing)
+            ),
+        ),
+        (
+            "src/main/wso2mi/artifacts/local-entries/e.xml",
+            format!("<localEntry {NS} key='e' src='file:{}'/>", entry.display()),
+        ),
+        ("src/main/wso2mi/e.xml", "<!DOCTYPE e [<!ENTITY v 'value'>]><e><x>&v;</x></e>".to_owned()),
+        ("src/main/wso2mi/resources/registry/conf/s.xsl", stylesheet(" [<!ENTITY nbsp '&#160;'>]")),
+        ("src/main/wso2mi/resources/registry/conf/t.xsl", stylesheet(" SYSTEM 'html.dtd'")),
+    ];
+    let root = project("entities", &files);
+    let process = Process::run(&root, &[]);
+    for (path, expected) in [("/a/x", "<r>a\u{a0}b</r>"), ("/a/e", "<r>value</r>")] {
+        let (status, head, body) = support::ask(process.http(), "POST", path, b"<a/>").expect("an answer");
+        assert_eq!((status, &*String::from_utf8_lossy(&body)), (200, expected), "{head}");
+    }
+    let (status, _, _) = support::ask(process.http(), "POST", "/a/m", b"<a/>").expect("an answer");
+    assert_eq!(status, 500);
+    let checked = busbar(&["check", root.to_str().expect("UTF-8")]);
+    let shown = String::from_utf8_lossy(&checked.stdout);
+    assert!(shown.contains("`nbsp` is not declared in this file, and other files are not read"), "{shown}");
+}
+
 #[test]
 fn a_definition_of_integration_studio_is_that_of_its_api() {
     let main = "Configs/src/main";

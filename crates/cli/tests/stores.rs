@@ -146,3 +146,36 @@ fn a_one_way_message_is_delivered_once_although_the_body_of_its_answer_breaks_of
     until("the last one is delivered", || delivered.lock().unwrap().contains_key("three"));
     assert!(delivered.lock().unwrap().values().all(|&times| times == 1), "{delivered:?}");
 }
+
+/// In memory, and gone from the configuration: the messages wait until it is there again, and the log says so.
+#[test]
+fn messages_of_a_store_that_goes_wait_for_it() {
+    let (backend, delivered) = backend_with(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n");
+    let proxy = "<proxy name='P'><target><inSequence><property name='FORCE_SC_ACCEPTED' value='true' scope='axis2'/>\
+        <property name='OUT_ONLY' value='true'/><store messageStore='S'/></inSequence></target></proxy>";
+    let processor = |backend: &str| {
+        format!(
+            "<messageProcessor name='M' class='org.apache.synapse.message.processor.impl.forwarder.ScheduledMessageForwardingProcessor' \
+             messageStore='S' targetEndpoint='E'><parameter name='interval'>10</parameter><parameter name='max.delivery.attempts'>-1</parameter>\
+             <parameter name='client.retry.interval'>10</parameter></messageProcessor><endpoint name='E'><address uri='{backend}'/></endpoint>"
+        )
+    };
+    let with_store = |backend: &str| ["<messageStore name='S'/>", proxy, &processor(backend)].concat();
+    let path = configuration("store-that-goes", &with_store(&backend));
+    let bus = Process::run(&path, &[]);
+    for order in ["1", "2"] {
+        let body = format!("<order>{order}</order>");
+        assert_eq!(ask(bus.http(), "POST", "/services/P", body.as_bytes()).unwrap().0, 202);
+    }
+    until("an attempt", || !delivered.lock().unwrap().is_empty());
+    support::configure(&path, proxy);
+    bus.signal("HUP");
+    bus.says("2 messages wait in an in-memory store that the configuration no longer has", 1);
+    let (backend, delivered) = backend_with(ACCEPTED);
+    support::configure(&path, &with_store(&backend));
+    bus.signal("HUP");
+    until("both are delivered", || {
+        let delivered = delivered.lock().unwrap();
+        delivered.len() == 2 && delivered.values().all(|times| *times == 1)
+    });
+}

@@ -70,6 +70,27 @@ fn results_are_files() {
 }
 
 #[test]
+fn a_stylesheet_may_declare_entities() {
+    let folder = Folder::new("entities", "<r>a&amp;sep;b</r>");
+    let path = folder.0.join("s.xsl");
+    let sheet = std::fs::read_to_string(&path).unwrap().replace("&amp;", "&");
+    for (declared, expected) in [
+        ("<!DOCTYPE xsl:stylesheet [<!ENTITY sep '&#160;'>]>", Ok("<r>a\u{a0}b</r>")),
+        ("<!DOCTYPE xsl:stylesheet SYSTEM 'html.dtd'>", Err("`sep` is not declared in this file")),
+        ("", Err("`sep` is not declared")),
+    ] {
+        std::fs::write(&path, format!("{declared}{sheet}")).unwrap();
+        let done = folder.run(&[]);
+        let [written, told] =
+            [&done.stdout, &done.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        match expected {
+            Ok(expected) => assert_eq!(written.trim(), expected, "{told}"),
+            Err(message) => assert!(told.contains(message), "{declared}: {told}"),
+        }
+    }
+}
+
+#[test]
 fn what_is_refused_leaves_nothing() {
     let outside = "<xsl:result-document href='../outside.xml'/>";
     for (template, more, message) in [

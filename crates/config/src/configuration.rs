@@ -355,6 +355,13 @@ impl Configuration {
         Ok(found.map(|found| Content { bytes: found.bytes, origin: self.registry.path(key) }))
     }
 
+    /// The key of a local entry or resource that is nearest to one that there is not.
+    pub fn near_key(&self, key: &str) -> Option<String> {
+        let resources = self.registry.keys();
+        let keys = self.local_entries.names().chain(resources.iter().map(String::as_str));
+        diagnostics::nearest(key, keys).map(str::to_owned)
+    }
+
     /// Whether a key of the shared key space is defined here (not: in the registry).
     pub fn has_key(&self, key: &str) -> bool {
         self.sequences.get(key).is_some()

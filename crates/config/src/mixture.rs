@@ -152,9 +152,9 @@ impl LastGood {
         sources: &'a SourceMap,
     ) -> Option<&'a str> {
         let name = faulty.name.as_deref()?;
-        let text = sources.text(new.span(faulty.kind, name)?);
-        let before = self.sources.text(self.configuration.span(faulty.kind, name)?);
-        (text == before).then_some(text)
+        let (text, entities) = written_with(sources, new.span(faulty.kind, name)?);
+        let before = written_with(&self.sources, self.configuration.span(faulty.kind, name)?);
+        ((text, entities) == before).then_some(text)
     }
 
     /// The differences between this configuration and `new`.
@@ -165,7 +165,10 @@ impl LastGood {
         for artifact in new.configuration.written() {
             match old.remove(&(artifact.kind, artifact.name.clone())) {
                 None => changes.added.push((artifact.kind, artifact.name)),
-                Some(before) if self.sources.text(before.span) != new.sources.text(artifact.span) => {
+                Some(before)
+                    if written_with(&self.sources, before.span)
+                        != written_with(&new.sources, artifact.span) =>
+                {
                     changes.changed.push((artifact.kind, artifact.name));
                 }
                 Some(_) => {}
@@ -507,6 +510,19 @@ impl Configuration {
     }
 }
 
+/// What an artifact is written with: its text, and the entities that its file declares, which may be part of it.
+fn written_with(sources: &SourceMap, span: Span) -> (&str, &str) {
+    // Comments may stand before the declaration; nothing longer is looked for.
+    const PROLOG: usize = 4096;
+    let file = sources.get(span.file).map_or("", |file| file.text());
+    let prolog = &file.as_bytes()[..file.len().min(PROLOG)];
+    let declared = prolog.windows(9).position(|part| part == b"<!DOCTYPE").and_then(|start| {
+        let declared = &file[start..];
+        declared.find("]>").map(|end| &declared[..end])
+    });
+    (sources.text(span), declared.unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -674,6 +690,20 @@ mod tests {
         let (fifth, faulty) = reload(&[broken, &proxy("B", "5")].concat(), Some(&fourth), &["B"]);
         assert_eq!(in_force(&fifth), expected(&[("proxy", proxy("B", "4"))]));
         assert!(!faulty[0].held && faulty[0].name.as_deref() == Some("A"));
+    }
+
+    #[test]
+    fn an_artifact_changes_with_the_entities_of_its_file() {
+        let load = |entity: &str| {
+            let text = format!(
+                "<!DOCTYPE definitions [<!ENTITY e \"{entity}\">]><definitions xmlns='{NAMESPACE}'><sequence name='s'>&e;</sequence></definitions>"
+            );
+            let loaded = load_text("c.xml", &text, std::path::Path::new("."), &LoadOptions::default());
+            LastGood::new(loaded.configuration, loaded.sources, &[])
+        };
+        let (first, same, other) = (load("<drop/>"), load("<drop/>"), load("<log/>"));
+        assert_eq!(first.changes(&same).to_string(), "0 changed, 0 new, 0 removed");
+        assert_eq!(first.changes(&other).to_string(), "1 changed, 0 new, 0 removed");
     }
 
     #[test]

@@ -53,6 +53,11 @@ impl Mounts {
         paths
     }
 
+    /// Their paths, in no order.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// How many.
     pub fn len(&self) -> usize {
         self.0.len()
@@ -79,6 +84,16 @@ const ROOTS: [(&str, &str); 8] = [
     ("/_system/local/", "local/"),
     ("", "governance/"),
 ];
+
+/// The key of a path below the root of a registry, by WSO2's prefixes: the longest directory decides.
+pub(crate) fn key(path: &str) -> String {
+    let prefixes =
+        ROOTS.iter().filter(|(prefix, directory)| prefix.ends_with(':') && path.starts_with(directory));
+    match prefixes.max_by_key(|(_, directory)| directory.len()) {
+        Some((prefix, directory)) => format!("{prefix}{}", &path[directory.len()..]),
+        None => path.to_owned(),
+    }
+}
 
 /// Whether a key begins with one of WSO2's prefixes: `gov:`, `conf:`.
 pub(crate) fn is_prefixed(key: &str) -> bool {

@@ -15,11 +15,12 @@ const DEPTH: usize = 400;
 
 /// Reads a whole document. The error has the place where the text stops being well-formed XML.
 pub fn parse(file: FileId, text: &str) -> Result<Element, Diagnostic> {
+    let configuration = ParseOptions::configuration();
     let options = ParseOptions {
-        limits: Limits { depth: DEPTH, ..Limits::trusted() },
+        limits: Limits { depth: DEPTH, ..configuration.limits },
         // The text is decoded already, so its declared encoding does not count.
         charset: Some("UTF-8".to_owned()),
-        ..ParseOptions::trusted()
+        ..configuration
     };
     let failed = |message: String, at: usize| {
         let len = text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
@@ -34,8 +35,11 @@ pub fn parse(file: FileId, text: &str) -> Result<Element, Diagnostic> {
             error.message.starts_with("expected `</") || error.message.contains("ends inside the element");
         match open_element(text, at).filter(|_| is_open) {
             Some(open) => not_closed(file, text, open, at),
-            None if error.message.contains("in an attribute value") => {
-                failed(error.message, at).help("does the value before it lack its closing quote?")
+            None if error.message.contains("`<` in an attribute value") => failed(error.message, at).help(
+                "a `<` that is meant is written `&lt;`; or does the value before it lack its closing quote?",
+            ),
+            None if text.get(..at).is_some_and(|before| before.ends_with('&')) => {
+                failed("a bare `&` is written `&amp;`".to_owned(), at - 1)
             }
             None => failed(error.message, at),
         }
@@ -205,6 +209,10 @@ impl<'a> Builder<'a> {
     /// The name in the end tag, which follows the content that ends at `content`, and the end of that tag.
     fn end_of_element(&self, start_tag: Span, content: usize, name: Span) -> (Option<Span>, usize) {
         let tag = self.text.get(start_tag.start as usize..start_tag.end as usize).unwrap_or_default();
+        // An element of an entity has the place of the reference, and no tags of its own.
+        if !tag.starts_with('<') {
+            return (None, content.max(start_tag.end as usize));
+        }
         let rest = self.text.get(content..).unwrap_or_default();
         match rest.find("</").and_then(|at| Some((at, at + rest[at..].find('>')? + 1))) {
             Some((at, len)) if !tag.ends_with("/>") => {
@@ -250,6 +258,22 @@ mod tests {
             assert_eq!(error.message, message, "{text}");
             assert_eq!(error.span().map(|span| sources.text(span)), Some(place), "{text}");
         }
+    }
+
+    #[test]
+    fn entities_are_read_and_have_the_place_of_their_reference() {
+        let (sources, element) = read(
+            "<!DOCTYPE a [<!ENTITY t 'text'><!ENTITY e '<b k=\"1\"><c/>x</b>'>]>\n<a k='&t;'>&t;<d/>&e;<f>y</f></a>",
+        );
+        let a = element.expect("well-formed");
+        assert_eq!(a.attr("k"), Some("text"));
+        let parts: Vec<(&str, &str)> =
+            a.elements().map(|part| (part.local(), sources.text(part.span()))).collect();
+        assert_eq!(parts, [("d", "<d/>"), ("b", "&e;"), ("f", "<f>y</f>")]);
+        let b = a.elements().nth(1).expect("b");
+        assert_eq!((b.attr("k"), b.text()), (Some("1"), "x".into()));
+        assert_eq!(b.elements().next().map(|c| sources.text(c.span())), Some("&e;"));
+        assert!(sources.text(a.span()).ends_with("<f>y</f></a>"));
     }
 
     #[test]
@@ -309,10 +333,12 @@ mod tests {
             ("<a x=1/>", "1:6", "quoted"),
             ("<a x='<'/>", "1:7", "`<`"),
             ("<a>&nbsp;</a>", "1:4", "`nbsp`"),
-            ("<a>a & b</a>", "1:7", "name"),
+            ("<a>a & b</a>", "1:6", "`&amp;`"),
+            ("<a b='a & b'/>", "1:9", "`&amp;`"),
             ("<p:a/>", "1:2", "`p`"),
             ("<a/><b/>", "1:5", "root"),
-            ("<!DOCTYPE a><a/>", "1:1", "document type"),
+            ("<!DOCTYPE a [<!ENTITY x SYSTEM 'x.xml'>]><a>&x;</a>", "1:45", "`x.xml`"),
+            ("<!DOCTYPE a SYSTEM 'a.dtd'><a b='&x;'/>", "1:34", "`x` is not declared in this file"),
         ] {
             let (sources, result) = read(text);
             let error = result.expect_err(text);

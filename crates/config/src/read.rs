@@ -34,7 +34,8 @@ impl Shape {
         check_attributes(element, self.attributes, diagnostics);
     }
 
-    fn check_child(&self, element: &Element, child: &Element, diagnostics: &mut Diagnostics) {
+    /// Reports a child element that does not belong into `element`.
+    pub fn check_child(&self, element: &Element, child: &Element, diagnostics: &mut Diagnostics) {
         let is_listed = self.elements.contains(&child.local());
         if is_listed && child.namespace() == SYNAPSE {
             return;

@@ -41,6 +41,16 @@ fn faulty_artifacts_are_found_and_left_out() {
         ("<proxi name='x'/>", &["unknown-element 2:2"], 1),
         ("<sequence/>", &["missing-attribute 2:1"], 1),
         ("<endpoint><default/></endpoint>", &["missing-attribute 2:1"], 1),
+        (
+            "<endpoint name='E'><http uri-template='http://x/'/><address uri='http://x/'/></endpoint>",
+            &["conflict 2:21"],
+            0,
+        ),
+        (
+            "<endpoint name='E'><address uri='http://x/'/></endpoint><endpoint name='F' key='E'><default/></endpoint>",
+            &["conflict 2:85"],
+            0,
+        ),
         ("<proxy xmlns='' name='P'/>", &["wrong-namespace 2:2"], 1),
         ("<registry provider='a.R'/><registry provider='a.R'/>", &["duplicate-key 2:27"], 1),
         // Names: one key space for sequences, endpoints, entries and templates, another for every other kind.

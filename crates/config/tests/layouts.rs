@@ -606,6 +606,29 @@ fn archives_bring_artifacts_and_resources() {
     }
 }
 
+/// As in Synapse; a registry whose `synapse.xml` is the file itself brings nothing.
+#[test]
+fn a_registry_and_nothing_else_is_a_configuration_in_the_registry() {
+    let registry = |root: &str| {
+        format!(
+            "<definitions {NS}><registry provider='org.apache.synapse.registry.url.SimpleURLRegistry'>\
+             <parameter name='root'>file:{root}</parameter></registry>{}</definitions>",
+            if root == "./more" { sequence("s") } else { String::new() }
+        )
+    };
+    let inner = format!("<definitions {NS}>{}</definitions>", sequence("inner"));
+    for (root, expected) in [("./resources", "sequence/inner"), ("./", ""), ("./more", "sequence/s")] {
+        let directory = directory("in-registry", &[]);
+        write(&directory.join("synapse.xml"), registry(root).as_bytes());
+        for other in ["resources", "more"] {
+            write(&directory.join(other).join("synapse.xml"), inner.as_bytes());
+        }
+        let loaded = load(&directory.join("synapse.xml"), &LoadOptions::default());
+        assert_eq!(artifacts(&loaded), expected, "{root} {:#?}", reported(&loaded));
+        assert!(!loaded.diagnostics.has_errors(), "{root} {:#?}", reported(&loaded));
+    }
+}
+
 #[test]
 fn archives_are_taken_as_a_whole() {
     let (good, other) = (sequence("good"), sequence("other"));
@@ -647,6 +670,18 @@ fn archives_are_taken_as_a_whole() {
             reported(&loaded)
         );
     }
+    // A folder of an archive in an archive.
+    let deeper: Vec<(String, &str)> = application("D", &[("good", &good)])
+        .into_iter()
+        .map(|(name, text)| (format!("D_1/{name}"), text))
+        .collect();
+    let deeper: Vec<(&str, &str)> = deeper.iter().map(|(name, text)| (&**name, *text)).collect();
+    let root = directory("whole-deeper", &[]);
+    write(&root.join("a.car"), &zipped(&deeper));
+    let loaded = load(&root, &LoadOptions::default());
+    let labels: Vec<&str> =
+        loaded.diagnostics.iter().flat_map(|found| &found.labels).map(|(_, text)| &**text).collect();
+    assert!(labels.iter().any(|label| label.contains("`D_1/` in it has such a file")), "{labels:?}");
     // The same archive twice, and two with the same artifact: the first by name stays.
     let root = directory("whole-twice", &[]);
     write(&root.join("a.car"), &zipped(&application("A", &[("good", &good)])));

@@ -26,7 +26,8 @@ pub fn compile(
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<dyn Endpoint>> {
     let uri = kind.uri.value.trim();
-    if let Some(at) = uri.find("${") {
+    // That a value from outside is not there has been said.
+    if let Some(at) = uri.find("${").filter(|at| !uri[*at..].starts_with("${configs.")) {
         let place = kind.uri.span.part(at, 2);
         let message = format!("`{uri}` has an expression, and the address of an endpoint is fixed");
         let advice = "goes out as it is; an `http` endpoint with a `uri-template` evaluates it";

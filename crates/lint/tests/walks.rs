@@ -204,6 +204,8 @@ fn expressions_that_are_texts_are_found() {
     for step in [
         "<property name='a' value='$ctx:b'/>",
         "<log><property name='a' value=' $trp:X-Id '/></log>",
+        "<property name='a' value='${payload.id}'/>",
+        "<variable name='a' type='STRING' value='${vars.a + 1}'/>",
         "<header name='a' scope='transport' value=\"get-property('a')\"/>",
         "<payloadFactory><format><a xmlns=''>$1</a></format><args><arg value='$url:id'/></args></payloadFactory>",
         "<payloadFactory media-type='json'><format>{\"a\":$1}</format><args><arg value='json-eval($.a)'/></args></payloadFactory>",
@@ -217,10 +219,31 @@ fn expressions_that_are_texts_are_found() {
         "<property name='a' value='$ctx:b is a property'/>",
         "<property name='a' value='$price:b'/>",
         "<log><property name='a' value='$1'/></log>",
+        "<property name='a' value='${configs.a}'/>",
+        "<property name='a' value='${name}'/>",
+        "<property name='a' value='a ${payload.id}'/>",
         "<payloadFactory><format><property xmlns='' value='$ctx:b'/></format><args/></payloadFactory>",
         "<file.read><path>{$ctx:path}</path></file.read>",
     ] {
         assert!(!found(step).contains(&"expression-as-text"), "{step}");
+    }
+}
+
+/// `messageType` is a name that authors use too; with a media type it is that of the engine.
+#[test]
+fn media_types_in_the_default_scope_are_found() {
+    let found = |steps: &str| found(&proxy(&format!("<inSequence>{steps}<respond/></inSequence>")));
+    for (step, is_found) in [
+        ("<property name='messageType' value='application/json'/>", true),
+        ("<property name='ContentType' value='text/xml' scope='default'/>", true),
+        ("<property name='messageType' value='ORDER'/>", false),
+        ("<property name='messageType' value='application/json' scope='axis2'/>", false),
+        (
+            "<property name='messageType' value='application/json'/><log><property name='a' expression='$ctx:messageType'/></log>",
+            false,
+        ),
+    ] {
+        assert_eq!(found(step).contains(&"property-scope"), is_found, "{step}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is compiled of entries that only a message names, and kept as long as their texts stay the same.
 
-use diagnostics::Span;
+use diagnostics::{Diagnostic, Span};
 use flow::{Compiler, lock};
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -52,12 +52,13 @@ pub(crate) fn warn_missing(what: &str, key: &str, place: Span, compiler: &mut Co
     if compiler.is_not_fetched(key) {
         return;
     }
-    compiler.warning(
-        "unknown-entry",
-        format!("there is no {what} `{key}`"),
-        place,
-        "messages that come here fault as long as it is missing",
-    );
+    let found = Diagnostic::warning("unknown-entry", format!("there is no {what} `{key}`"))
+        .at(place, "messages that come here fault as long as it is missing");
+    let near = compiler.configuration.near_key(key);
+    compiler.diagnostics.push(match near {
+        Some(near) => found.help(format!("did you mean `{near}`?")),
+        None => found,
+    });
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use message::jsonpath::JsonPath;
 use message::{Assembly, Envelope, Shell, SoapVersion, Value};
 use std::sync::Arc;
 use xml::{Document, NodeId, NodeKind};
+use xpath::ast::{Axis, ExprKind};
 
 /// `<iterate [id] expression [attachPath] [preservePayload] [continueParent] [sequential]><target/></iterate>`
 pub const DEFINITION: Definition = Definition {
@@ -104,6 +105,14 @@ struct Core {
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
     let items = compiler.expression(element, "expression")?;
+    if !items.is_json()
+        && let Some(attribute) = element.attribute("expression")
+        && let Ok(expression) = xpath::parse(attribute.value.trim(), xpath::Version::V1)
+        && selects_no_parts(&expression.kind)
+    {
+        let message = format!("`{}` selects nothing that a message can be made of", attribute.value.trim());
+        compiler.warning("no-effect", message, attribute.value_span, "expected elements or texts");
+    }
     let preserves = is_true(element, "preservePayload");
     let attach = match element.attribute("attachPath") {
         Some(attribute) if !preserves => {
@@ -146,6 +155,27 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         correlation: Correlation::of(element),
         target,
     }))))
+}
+
+/// Whether an XPath gives attributes, numbers, truth values or a text, whatever the message is.
+fn selects_no_parts(expression: &ExprKind) -> bool {
+    match expression {
+        ExprKind::Path(_, steps) => {
+            steps.last().is_some_and(|step| matches!(step.axis, Axis::Attribute | Axis::Namespace))
+        }
+        ExprKind::Union(all) => all.iter().all(|one| selects_no_parts(&one.kind)),
+        ExprKind::Call(name, _) => {
+            name.prefix.is_empty()
+                && matches!(&*name.local, "string" | "concat" | "count" | "normalize-space")
+        }
+        ExprKind::Number(_)
+        | ExprKind::Literal(_)
+        | ExprKind::Binary(..)
+        | ExprKind::And(_)
+        | ExprKind::Or(_)
+        | ExprKind::Negate(_) => true,
+        _ => false,
+    }
 }
 
 impl Mediator for Iterate {
@@ -378,6 +408,31 @@ mod tests {
         let tested = testing::main(&crate::registry(testing::endpoints), &text);
         assert!(tested.found.is_empty(), "{:?}", tested.found);
         tested.ask("POST", "/", headers, body).body
+    }
+
+    #[test]
+    fn what_selects_no_parts_is_named() {
+        for (expression, is_named) in [
+            ("//i/@k", true),
+            ("//i/@k | //j/@*", true),
+            ("count(//i)", true),
+            ("//i = 5", true),
+            ("//i | //j/@k", false),
+            ("//i[@k]", false),
+            ("//i/text()", false),
+            ("get-property('p')", false),
+            ("$ctx:p", false),
+        ] {
+            let text = format!(
+                "<iterate expression=\"{expression}\"><target><sequence><call><endpoint key='e'/></call></sequence></target></iterate>"
+            );
+            let tested = testing::main(&crate::registry(testing::endpoints), &text);
+            let named = tested
+                .found
+                .iter()
+                .any(|found| format!("{found:?}").contains("that a message can be made of"));
+            assert_eq!(named, is_named, "{expression}: {:?}", tested.found);
+        }
     }
 
     #[test]

@@ -18,6 +18,9 @@ use xslt::{CompileOptions, Processor, Resolver, RunOptions, Stylesheet};
 /// default that of the stylesheet.
 pub(crate) const PROCESSOR: &str = "http://busbar.dev/xslt/processor";
 
+/// Stylesheets declare entities (`&nbsp;`), and so may the documents that they read.
+static DTD: xml::Dtd = xml::Dtd::Complete;
+
 /// `<attribute name="…" value="true"/>`: `xsl:evaluate` may run in the stylesheets of the mediator.
 pub(crate) const EVALUATE: &str = "http://busbar.dev/xslt/evaluate";
 
@@ -70,7 +73,8 @@ fn compiled(
     Language { processor, evaluate }: Language,
     resolver: &Modules<'_>,
 ) -> Result<Stylesheet, String> {
-    let options = CompileOptions { uri: key, resolver, processor, evaluate, ..CompileOptions::default() };
+    let options =
+        CompileOptions { uri: key, resolver, dtd: &DTD, processor, evaluate, ..CompileOptions::default() };
     Stylesheet::compile(bytes, &options)
         .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
@@ -346,7 +350,7 @@ fn with_options<T>(
     let find = |key: &str| plan.entry(key).map(|entry| entry.bytes);
     let modules = Modules { resources, entry: &find };
     let say = |text: &str| tracing::info!(stylesheet = key, "xsl:message: {text}");
-    run(&RunOptions { resolver: &modules, messages: Some(&say), ..RunOptions::default() })
+    run(&RunOptions { resolver: &modules, dtd: &DTD, messages: Some(&say), ..RunOptions::default() })
 }
 
 /// The fault of a body that is not well-formed, as any step that reads it has it.

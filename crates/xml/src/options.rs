@@ -27,9 +27,16 @@ pub struct ParseOptions {
 }
 
 impl ParseOptions {
-    /// Options for trusted documents (configuration, stylesheets): wide limits and positions, still no DTD.
+    /// Options for trusted documents: wide limits and positions, still no DTD.
     pub fn trusted() -> ParseOptions {
         ParseOptions { limits: Limits::trusted(), positions: true, ..ParseOptions::default() }
+    }
+
+    /// Options for what a configuration consists of (artifacts, stylesheets, entries): as [`ParseOptions::trusted`], with
+    /// [`Dtd::Complete`]. Entities may add 4 MiB.
+    pub fn configuration() -> ParseOptions {
+        let limits = Limits { entity_expansion: 4 << 20, ..Limits::trusted() };
+        ParseOptions { limits, dtd: Dtd::Complete, ..ParseOptions::trusted() }
     }
 }
 
@@ -41,6 +48,9 @@ pub enum Dtd {
     Refuse,
     /// The internal subset is read (entities, attribute defaults, ID attributes); nothing external is.
     Internal,
+    /// As [`Dtd::Internal`], but a reference to an entity that is declared or kept outside of the document is an error: nothing is
+    /// missing without a word.
+    Complete,
     /// The internal and the external subset and external entities are read through the resolver.
     External(Arc<dyn Resolver>),
 }

@@ -93,6 +93,8 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
         Some(DtdArg::Internal) => Dtd::Internal,
         Some(DtdArg::External) => Dtd::External(Arc::new(xml::FileResolver::default())),
     };
+    // A stylesheet may declare entities, as in a configuration.
+    let of_stylesheet = args.dtd.map_or(Dtd::Complete, |_| dtd.clone());
     let mut params = Vec::new();
     let mut static_parameters = Vec::new();
     for param in &args.params {
@@ -110,7 +112,7 @@ fn transform(args: &Args) -> Result<(), Vec<String>> {
     let options = CompileOptions {
         uri: &uri,
         resolver: &resolver,
-        dtd: &dtd,
+        dtd: &of_stylesheet,
         processor: match args.processor {
             Some(ProcessorArg::V1) => Processor::V1,
             Some(ProcessorArg::V2) => Processor::V2,

@@ -31,6 +31,20 @@ impl DataSource {
         found.map(|(_, value)| value)
     }
 
+    /// The finding for one that says of no database where it is.
+    pub(crate) fn without_address(&self) -> Option<Diagnostic> {
+        if self.value(&["url", "jdbcUrl", "dataSourceClassName"]).is_some() {
+            return None;
+        }
+        let message = format!("the data source `{}` has no `url`", self.name.value);
+        let found =
+            Diagnostic::warning("missing-attribute", message).at(self.name.span, "no step can use it");
+        Some(match diagnostics::nearest("url", self.values.iter().map(|(name, _)| name.as_str())) {
+            Some(near) => found.help(format!("is `{near}` meant to be `url`?")),
+            None => found,
+        })
+    }
+
     /// Whether `name` is its name or its JNDI name.
     pub fn is_named(&self, name: &str) -> bool {
         let name = name.trim();
@@ -61,7 +75,10 @@ impl DataSource {
                 values.push((child.local().to_owned(), value(child, reading)));
             }
         }
-        Some(DataSource { name, jndi, values, span: element.span() })
+        let source = DataSource { name, jndi, values, span: element.span() };
+        let is_database = definition.and_then(|d| d.attr("type")).is_none_or(|kind| kind.trim() == "RDBMS");
+        reading.diagnostics.extend(source.without_address().filter(|_| is_database));
+        Some(source)
     }
 
     /// The data sources of a `deployment.toml`. Errors in it are reported where the other settings are read.

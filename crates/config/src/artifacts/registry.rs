@@ -16,6 +16,9 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How many files of a registry are looked at for a name that is nearly that of one.
+const MOST_KEYS: usize = 2000;
+
 /// The registry: files below one directory, or resources on another server.
 #[derive(Clone)]
 pub struct Registry {
@@ -254,6 +257,31 @@ impl Registry {
     pub fn has(&self, key: &str) -> bool {
         let is_fetched = || self.url.is_some() && self.read(key).is_ok_and(|found| found.is_some());
         self.mounted(key).is_some() || self.path(key).is_some() || is_fetched()
+    }
+
+    /// The keys of resources, for suggestions: those of archives and projects, and of at most [`MOST_KEYS`] files of the directory.
+    pub fn keys(&self) -> Vec<String> {
+        let mut keys: Vec<String> = self.mounts.paths().map(mounts::key).collect();
+        let mut open: Vec<PathBuf> = self.directory().map(Path::to_owned).into_iter().collect();
+        let (root, mut left) = (open.first().cloned().unwrap_or_default(), MOST_KEYS);
+        while let Some(directory) = open.pop() {
+            for entry in std::fs::read_dir(directory).into_iter().flatten().flatten().take(left) {
+                left -= 1;
+                let path = entry.path();
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    open.push(path);
+                    continue;
+                }
+                let Some(relative) = path.strip_prefix(&root).ok().and_then(Path::to_str) else { continue };
+                keys.push(match self.layout {
+                    RegistryLayout::Prefixed => mounts::key(relative),
+                    RegistryLayout::Plain => relative.to_owned(),
+                });
+            }
+        }
+        keys.retain(|key| !key.contains("/.meta") && !key.ends_with(".properties"));
+        keys.sort_unstable();
+        keys
     }
 
     /// The file of a key; `None` when there is none, it is in an archive, or it would be outside of the root.

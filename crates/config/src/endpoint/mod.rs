@@ -206,7 +206,18 @@ impl Endpoint {
         injector: &Injector,
         diagnostics: &mut Diagnostics,
     ) -> Option<Endpoint> {
-        SHAPE.check(element, diagnostics);
+        SHAPE.check_attributes(element, diagnostics);
+        read::stray_text(element, diagnostics);
+        for child in element.elements() {
+            let name = child.local();
+            if SHAPE.elements.contains(&name) || !definition::ELEMENTS.contains(&name) {
+                SHAPE.check_child(element, child, diagnostics);
+                continue;
+            }
+            let found = read::ignored_element(element, child, SHAPE.elements);
+            diagnostics.push(found.help("it belongs into `address`, `http`, `default` or `wsdl`"));
+        }
+        one_definition(element, diagnostics);
         let kind = kind(element, injector, diagnostics)?;
         Some(Endpoint {
             name: read::optional(element, "name"),
@@ -254,6 +265,44 @@ impl Endpoint {
 }
 
 /// What the endpoint is; the order decides when more than one is written.
+/// The definitions in the order in which [`kind`] looks for them: of several the first counts.
+const DEFINITIONS: [&str; 13] = [
+    "address",
+    "wsdl",
+    "default",
+    "loadbalance",
+    "loadBalance",
+    "dynamicLoadbalance",
+    "dynamicLoadBalance",
+    "serviceDynamicLoadbalance",
+    "serviceDynamicLoadBalance",
+    "failover",
+    "recipientlist",
+    "recipientList",
+    "http",
+];
+
+/// Reports definitions beside the one that counts.
+fn one_definition(element: &Element, diagnostics: &mut Diagnostics) {
+    let place = |child: &Element| DEFINITIONS.iter().position(|name| child.is(name));
+    let mut all: Vec<&Element> = element.elements().filter(|child| place(child).is_some()).collect();
+    all.sort_by_key(|child| place(child));
+    let attribute = ["key", "key-expression", "template"].iter().find_map(|name| element.attribute(name));
+    let (counts, ignored) = match (attribute, all.split_first()) {
+        (Some(attribute), Some(_)) => (attribute.name_span, &all[..]),
+        (None, Some((first, rest))) => (first.name_span(), rest),
+        _ => return,
+    };
+    for definition in ignored {
+        let message = format!("`{}` in `endpoint` is ignored", definition.local());
+        diagnostics.push(
+            Diagnostic::warning("conflict", message)
+                .at(definition.name_span(), "an endpoint has one definition")
+                .at(counts, "this one counts"),
+        );
+    }
+}
+
 fn kind(element: &Element, injector: &Injector, diagnostics: &mut Diagnostics) -> Option<EndpointKind> {
     if let Some(key) = read::optional(element, "key") {
         return Some(EndpointKind::Reference(key));

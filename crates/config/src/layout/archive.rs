@@ -129,7 +129,17 @@ impl Reader<'_> {
             .find_map(|found| found.ok()?.into_iter().find(|artifact| artifact.kind == "carbon/application"));
         let Some(application) = described else {
             let why = "neither metadata.xml nor artifacts.xml in it describes an application (`<artifact type=\"carbon/application\">`)";
-            return self.refuse(&shown, why, "it is not an archive of artifacts");
+            let deeper = archived.names().into_iter().find_map(|name| {
+                let (folder, file) = name.rsplit_once('/')?;
+                matches!(file, "metadata.xml" | "artifacts.xml").then(|| format!("{folder}/"))
+            });
+            let label = match deeper {
+                Some(folder) => {
+                    format!("`{folder}` in it has such a file: put what is in that folder into the archive")
+                }
+                None => "it is not an archive of artifacts".to_owned(),
+            };
+            return self.refuse(&shown, why, &label);
         };
         // One of the two files is enough.
         self.problems.iter_mut().skip(before).for_each(|problem| problem.severity = Severity::Warning);

@@ -811,9 +811,33 @@ impl Root {
 
 /// Looks at the first start tag only: the file may be large, and is read again if it counts.
 fn root_element(path: &Path) -> Option<Root> {
-    let mut tokenizer = Tokenizer::new(Limits::trusted());
     let bytes = beginning(path, START)?;
-    tokenizer.feed(&bytes);
+    first_tag(&bytes).or_else(|| first_tag(&without_doctype(&bytes)?))
+}
+
+/// The bytes without the document type declaration, which the tokenizer refuses.
+fn without_doctype(bytes: &[u8]) -> Option<Vec<u8>> {
+    let find = |from: usize, mark: &[u8]| {
+        bytes.get(from..)?.windows(mark.len()).position(|part| part == mark).map(|at| from + at)
+    };
+    let start = find(0, b"<!DOCTYPE")?;
+    let (mut at, mut in_subset) = (start, false);
+    loop {
+        match *bytes.get(at)? {
+            quote @ (b'"' | b'\'') => at = find(at + 1, &[quote])?,
+            b'<' if bytes[at..].starts_with(b"<!--") => at = find(at, b"-->")? + 2,
+            b'[' => in_subset = true,
+            b']' => in_subset = false,
+            b'>' if !in_subset => return Some([&bytes[..start], &bytes[at + 1..]].concat()),
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+fn first_tag(bytes: &[u8]) -> Option<Root> {
+    let mut tokenizer = Tokenizer::new(Limits::trusted());
+    tokenizer.feed(bytes);
     if (bytes.len() as u64) < START {
         tokenizer.finish();
     }

@@ -109,8 +109,11 @@ fn load_once(path: &Path, options: &LoadOptions) -> Loaded {
     for broken in layout.broken_libraries {
         loader.no_library(broken);
     }
-    for file in layout.files {
+    for file in &layout.files {
         loader.file(&file.path, file.kind);
+    }
+    if layout.cars.is_empty() {
+        loader.of_registry(&layout.files);
     }
     loader.data_sources_of_settings();
     for (path, error) in layout.refused {
@@ -232,6 +235,19 @@ impl Loader {
         }
     }
 
+    /// A configuration with a registry and nothing else is the resource `synapse.xml` of that, as in Synapse.
+    fn of_registry(&mut self, files: &[layout::ArtifactFile]) {
+        let registry = &self.configuration.registry;
+        if registry.provider.is_none() || self.configuration.artifacts() > 0 || !self.faulty.is_empty() {
+            return;
+        }
+        let Some(path) = registry.path("synapse.xml").filter(|path| path.is_file()) else { return };
+        let is_same = |other: &Path| std::fs::canonicalize(other).ok() == std::fs::canonicalize(&path).ok();
+        if !files.iter().any(|file| is_same(&file.path)) {
+            self.file(&path, Some(ArtifactKind::Definitions));
+        }
+    }
+
     /// The definition that lies beside the API of a file.
     fn packed_definition(&mut self, file: FileId, definition: &Arc<[u8]>) {
         let packed = self.configuration.apis.iter_mut().find(|api| api.span.file == file);
@@ -271,16 +287,8 @@ impl Loader {
             let Ok(text) = layout::read(&path).and_then(decode) else { continue };
             let file = self.sources.add(path.display().to_string(), text.as_str());
             for source in DataSource::of_settings(&text, file) {
-                if source.value(&["url", "jdbcUrl", "dataSourceClassName"]).is_none() {
-                    let message = format!("the data source `{}` has no `url`", source.name.value);
-                    let label = "no step can use it";
-                    let help = "write url = \"jdbc:…\"";
-                    self.diagnostics.push(
-                        Diagnostic::warning("missing-attribute", message)
-                            .at(source.name.span, label)
-                            .help(help),
-                    );
-                }
+                let found = source.without_address();
+                self.diagnostics.extend(found.map(|found| found.help("write url = \"jdbc:…\"")));
                 self.configuration.data_sources.insert(source.name.value.clone(), source);
             }
         }

@@ -93,10 +93,37 @@ impl Compiler<'_> {
         let names = names.chain(COMMON_ATTRIBUTES.iter().copied());
         let local = &*attribute.name.local;
         let message = format!("`{}` has no attribute `{local}`", element.local());
-        let found = Diagnostic::warning("unknown-attribute", message)
+        let mut found = Diagnostic::warning("unknown-attribute", message)
             .at(attribute.name_span, "this has no effect")
             .did_you_mean(local, names.clone());
+        if let Some(part) = self.part_that_has(element, local) {
+            found = found.help(part);
+        }
         self.diagnostics.push(respell_attribute(found, element, attribute, names));
+    }
+
+    /// Where what is written as an attribute of a mediator belongs: it is one of its parts, or an attribute of one.
+    fn part_that_has(&self, element: &Element, name: &str) -> Option<String> {
+        let definition = self.registry.definitions.iter().find(|definition| element.is(definition.name))?;
+        let mut parts = definition.page.inside.iter().filter(|part| !part.way().contains('/'));
+        let has = |part: &page::Inside| part.attributes.iter().any(|attribute| attribute.name == name);
+        match parts.clone().any(|part| part.way() == name) {
+            true => Some(format!("`{name}` is an element inside of `{}`", definition.name)),
+            false => parts
+                .find(|part| has(part))
+                .map(|part| format!("`{name}` is an attribute of `{}`, an element inside", part.way())),
+        }
+    }
+
+    /// The elements that have a part of this name, in words.
+    fn owners_of_part(&self, name: &str) -> Option<String> {
+        if matches!(name, "inSequence" | "outSequence" | "faultSequence") {
+            return Some("the `target` of a proxy service, or a `resource` of an API".to_owned());
+        }
+        let has = |part: &page::Inside| part.way() == name;
+        let owners = self.registry.definitions.iter().filter(|owner| owner.page.inside.iter().any(has));
+        let owners: Vec<&str> = owners.map(|owner| owner.name).collect();
+        (1..=3).contains(&owners.len()).then(|| quoted(&owners))
     }
 
     /// Reports a name that is none of a mediator, with the names that may be meant.
@@ -113,10 +140,16 @@ impl Compiler<'_> {
                 let parts = beside.iter().filter(|part| !part.way().contains('/')).map(page::Inside::name);
                 let names = parts.chain(definitions);
                 let names = names.chain(self.registry.unsupported.iter().map(|(name, _)| *name));
+                let label = match element.namespace() {
+                    "" => "not a mediator: it is in no namespace",
+                    _ => "not a mediator",
+                };
                 let found = Diagnostic::error("unknown-mediator", format!("there is no mediator `{name}`"))
-                    .at(element.name_span(), "not a mediator")
-                    .did_you_mean(name, names.clone());
-                respell_element(found, element, names)
+                    .at(element.name_span(), label);
+                match self.owners_of_part(name) {
+                    Some(owners) => found.help(format!("`{name}` belongs into {owners}")),
+                    None => respell_element(found.did_you_mean(name, names.clone()), element, names),
+                }
             }
         };
         self.diagnostics.push(diagnostic);

@@ -6,7 +6,7 @@
 use super::definition::{Attribute, Values};
 use config::Element;
 use config::read::respell_value;
-use diagnostics::{Diagnostic, Diagnostics, Span};
+use diagnostics::{Diagnostic, Diagnostics, Span, nearest};
 
 /// The finding for a value that an attribute of a mediator's element does not take: an error where it cannot be used, a warning where
 /// it counts as another one.
@@ -127,11 +127,24 @@ fn near(found: Diagnostic, attribute: &config::Attribute, values: Values) -> Dia
     match values {
         Values::Boolean => found.did_you_mean(value, ["true", "false"]),
         Values::OneOf(words) | Values::Action(words) | Values::Word(words) => {
-            let found = found.did_you_mean(value, words.iter().copied());
+            let meant = nearest(value, words.iter().copied()).or_else(|| abbreviated(value, words));
+            let found = match meant {
+                Some(word) => found.help(format!("did you mean `{word}`?")),
+                None => found,
+            };
             respell_value(found, attribute, words.iter().copied())
         }
         _ => found,
     }
+}
+
+/// The only word that begins with a value of three characters or more, in any case: `INT` is `INTEGER`.
+fn abbreviated(value: &str, words: &[&'static str]) -> Option<&'static str> {
+    let begins =
+        |word: &&&str| word.get(..value.len()).is_some_and(|start| start.eq_ignore_ascii_case(value));
+    let mut begun = words.iter().filter(begins);
+    let word = begun.next().filter(|_| value.len() >= 3)?;
+    begun.next().is_none().then_some(word)
 }
 
 /// Names for a sentence.

@@ -48,6 +48,22 @@ struct InForce {
     services: Arc<Services>,
 }
 
+/// Warns of messages in in-memory stores that a plan does not have: nothing takes them as long as that is so.
+fn tell_of_abandoned_stores(plan: &Plan, services: &Services) {
+    for (name, waiting) in services.stores.waiting() {
+        let stays =
+            || plan.store(&name).is_some_and(|store| Arc::ptr_eq(&store, &services.stores.memory(&name)));
+        if waiting > 0 && !stays() {
+            tracing::warn!(
+                target: "busbar::reload",
+                store = name,
+                "{waiting} messages wait in an in-memory store that the configuration no longer has: they are delivered if it has it \
+                 again, and lost when the process ends"
+            );
+        }
+    }
+}
+
 impl Bus {
     /// A bus that runs `plan`.
     pub fn new(plan: Plan, services: Arc<Services>, access: Option<Arc<dyn AccessLog>>) -> Bus {
@@ -80,6 +96,7 @@ impl Bus {
     /// began with.
     pub fn swap(&self, plan: Plan, services: Arc<Services>) {
         let generation = plan.generation;
+        tell_of_abandoned_stores(&plan, &services);
         plan.begins();
         begins(&services);
         let _ = services.local.set(local::answer);

@@ -188,7 +188,7 @@ impl Entry {
     /// An entry of bytes: XML if it parses, else text.
     pub fn of(bytes: Arc<[u8]>) -> Entry {
         let text = String::from_utf8_lossy(&bytes).trim().to_owned();
-        let value = match xml::Document::parse(bytes.to_vec(), &xml::ParseOptions::trusted()) {
+        let value = match xml::Document::parse(bytes.to_vec(), &xml::ParseOptions::configuration()) {
             Ok(document) if text.starts_with('<') => match document.document_element() {
                 Some(root) => {
                     Value::Xml(Arc::new(XmlValue { nodes: vec![root], document: Arc::new(document) }))

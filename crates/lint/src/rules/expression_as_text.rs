@@ -13,6 +13,8 @@ pub const RULE: Rule = Rule {
 that are as a whole `$ctx:…`, `$axis2:…`, `$trp:…`, `$url:…`, `$func:…`, `get-property(…)` or `json-eval(…)`; and these variables anywhere in a list of `headers` \
 of a connector (`[[\"Authorization\", \"Bearer $ctx:token\"]]`), where only `${…}` is evaluated.
 
+So are `${payload.id}` and its like in `property`, `variable` and `header`.
+
 An attribute `expression` is evaluated. So is what stands in braces in a `with-param` or in a parameter of a connector: `{$ctx:id}`.",
     example: r#"<sequence name="Ask">
   <property name="id" value="$url:id"/>
@@ -78,7 +80,10 @@ fn is_setting(child: &Element) -> bool {
 
 fn attribute(element: &Element, value: &Attribute) -> Option<Finding> {
     let text = value.value.trim();
-    if !is_expression(text) || element.attribute("expression").is_some() {
+    // `with-param` evaluates `${…}`; what other elements do with it is not known here.
+    let is_text = ["property", "variable", "header"].iter().any(|name| element.is(name));
+    let is_expression = is_expression(text) || is_text && is_synapse_expression(text);
+    if !is_expression || element.attribute("expression").is_some() {
         return None;
     }
     let finding = finding(text, value.value_span);
@@ -135,6 +140,16 @@ fn variable_in(text: &str) -> Option<String> {
 
 fn of_name(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
+}
+
+/// Whether a text is one `${…}` of the language of expressions.
+fn is_synapse_expression(text: &str) -> bool {
+    let inside = text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+    let roots = ["payload", "vars", "headers", "properties", "props", "params", "attributes"];
+    inside.is_some_and(|inside| {
+        let name = inside.trim().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        !inside.contains("${") && roots.contains(&name)
+    })
 }
 
 /// Whether a text is, as a whole, what nobody writes as a text.

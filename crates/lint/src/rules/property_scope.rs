@@ -2,6 +2,7 @@
 
 use crate::Rule;
 use crate::look::{Finding, Look};
+use config::Element;
 use diagnostics::{Edit, Severity};
 use std::collections::HashSet;
 
@@ -11,7 +12,7 @@ pub const RULE: Rule = Rule {
     summary: "A property that controls the engine is set in a scope in which the engine does not read it.",
     reason: "Properties such as `HTTP_SC` and `FORCE_SC_ACCEPTED` have an effect in the scope `axis2` only. Without `scope`, a property has the default scope, and only expressions read it.
 
-Names that an expression of the configuration mentions are not reported.",
+Names that an expression of the configuration mentions are not reported, and `messageType` and `ContentType` only with a media type as the value.",
     example: r#"<sequence name="Refuse">
   <property name="HTTP_SC" value="403"/>
   <respond/>
@@ -39,7 +40,15 @@ const AXIS2: &[&str] = &[
     "CHARACTER_SET_ENCODING",
     "NON_ERROR_HTTP_STATUS_CODES",
     "ERROR_HTTP_STATUS_CODES",
+    "messageType",
+    "ContentType",
 ];
+
+/// Whether a property is meant for the engine. `messageType` may be a name of the author's, unless its value is a media type.
+fn is_of_engine(property: &Element, name: &str) -> bool {
+    let is_media_type = || property.attr("value").is_some_and(|value| value.contains('/'));
+    AXIS2.contains(&name) && (!matches!(name, "messageType" | "ContentType") || is_media_type())
+}
 
 fn check(look: &mut Look<'_>) {
     let steps = look.steps();
@@ -53,7 +62,7 @@ fn check(look: &mut Look<'_>) {
         read.extend(AXIS2.iter().filter(|name| text.contains(**name)));
     }
     for step in steps.into_iter().filter(|step| step.is("property")) {
-        let Some(name) = step.attribute("name").filter(|name| AXIS2.contains(&name.value.trim())) else {
+        let Some(name) = step.attribute("name").filter(|name| is_of_engine(step, name.value.trim())) else {
             continue;
         };
         let is_set = step.attr("action").is_none_or(|action| action.trim() == "set");

@@ -54,6 +54,8 @@ pub(crate) struct DtdState {
     resolver: Option<Arc<dyn Resolver>>,
     base: Option<String>,
     standalone: bool,
+    /// What a reference leads to must be in the document ([`Dtd::Complete`]).
+    complete: bool,
     general: HashMap<Box<str>, Entity>,
     parameter: HashMap<Box<str>, Entity>,
     attributes: HashMap<Box<str>, Rc<Vec<AttributeDecl>>>,
@@ -81,6 +83,7 @@ impl DtdState {
             resolver,
             base: options.base_uri.clone(),
             standalone,
+            complete: matches!(options.dtd, Dtd::Complete),
             general: HashMap::new(),
             parameter: HashMap::new(),
             attributes: HashMap::new(),
@@ -150,6 +153,11 @@ impl DtdState {
             }
             Value::Internal(text) => text,
             Value::External { system, public, base } => {
+                if self.complete {
+                    let message =
+                        format!("the entity `{name}` is the file `{system}`, and other files are not read");
+                    return fault(ErrorKind::External, message, at);
+                }
                 if self.resolver.is_none() {
                     return Ok(None);
                 }
@@ -202,6 +210,11 @@ impl DtdState {
                 at,
             ),
             Some(entity) => Ok(Some(entity.clone())),
+            None if self.unread && self.complete => {
+                let message =
+                    format!("the entity `{name}` is not declared in this file, and other files are not read");
+                fault(ErrorKind::Entity, message, at)
+            }
             None if self.unread && !self.standalone => Ok(None),
             None => fault(ErrorKind::Entity, format!("the entity `{name}` is not declared"), at),
         }
