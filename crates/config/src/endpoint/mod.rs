@@ -264,7 +264,6 @@ impl Endpoint {
     }
 }
 
-/// What the endpoint is; the order decides when more than one is written.
 /// The definitions in the order in which [`kind`] looks for them: of several the first counts.
 const DEFINITIONS: [&str; 13] = [
     "address",
@@ -303,6 +302,7 @@ fn one_definition(element: &Element, diagnostics: &mut Diagnostics) {
     }
 }
 
+/// What the endpoint is; the order decides when more than one is written.
 fn kind(element: &Element, injector: &Injector, diagnostics: &mut Diagnostics) -> Option<EndpointKind> {
     if let Some(key) = read::optional(element, "key") {
         return Some(EndpointKind::Reference(key));
