@@ -212,6 +212,7 @@ impl<'a> Eval<'a> {
         }
         if let Some(joined) = self.joined_nodes(step, node)? {
             for n in joined {
+                spend(1)?;
                 if !f(n)? {
                     return Ok(false);
                 }

@@ -7,7 +7,6 @@ use crate::eval::direct::is_direct;
 use crate::invariant::is_invariant;
 use crate::options::{CompileOptions, Function, Names, Results, Version};
 use crate::plan::{Core, From, Op, Path, Predicate, Shape, Step, Test};
-use crate::sequence::functions::Looks;
 use crate::sequence::plan::Seq;
 use crate::value::Type;
 use xml::NodeKind;
@@ -634,9 +633,17 @@ pub(crate) fn context_use(op: &Op) -> Uses {
         match op {
             Op::Number(_) | Op::Text(_) | Op::Variable(..) | Op::Current(_) => {}
             Op::Sequence(s) => {
-                if let Seq::Call(entry, _) = &s.kind {
-                    uses.position |= entry.looks == Looks::Position;
-                    uses.size |= entry.looks == Looks::Size;
+                match &s.kind {
+                    Seq::Call(entry, _) => {
+                        uses.position |= entry.looks.at_position();
+                        uses.size |= entry.looks.at_size();
+                    }
+                    // `position#0`
+                    Seq::Function(code, _) if code.sees_context => {
+                        uses.position |= code.program.uses.position;
+                        uses.size |= code.program.uses.size;
+                    }
+                    _ => {}
                 }
                 s.operands().into_iter().for_each(|o| walk(o, uses));
             }

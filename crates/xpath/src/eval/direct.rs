@@ -136,6 +136,7 @@ impl<'a> Eval<'a> {
         if let Some(joined) = self.joined_nodes(first, node)? {
             let span = first.join.as_ref().map_or(1, |join| join.span());
             for n in joined {
+                spend(1)?;
                 let at = Frame { node: n, position: 1, size: 1 };
                 if self.holds(&steps[span - 1].predicates[0], at)?
                     && !self.walk(doc, document, &steps[span..], n.id, f)?

@@ -6,7 +6,7 @@ use super::plan::{Arithmetic, Seq, SeqOp};
 use super::types::{SeqType, XSD, atomic_type};
 use crate::ast::{BinaryOp, Expr, ExprKind, Operator, QName};
 use crate::atomic::{Atomic, AtomicType, Kind, NameValue};
-use crate::compile::{Compiled, Compiler, position};
+use crate::compile::{Compiled, Compiler, Uses, position};
 use crate::error::{Span, XPathError};
 use crate::options::{Function, NamespaceResolver, Version};
 use crate::plan::{Core, Op, Predicate};
@@ -415,6 +415,7 @@ impl Compiler<'_> {
             Looks::Document => self.uses.document = true,
             Looks::Position => self.uses.position = true,
             Looks::Size => self.uses.size = true,
+            Looks::Everything => self.uses = Uses { document: true, position: true, size: true },
         }
         self.uses.document |= matches!(entry.name, "doc" | "doc-available" | "collection");
         let mut ops = self.ops(args)?;

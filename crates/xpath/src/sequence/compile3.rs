@@ -87,6 +87,10 @@ impl Compiler<'_> {
         let program = inner.finished(op_of_body);
         self.includes(&program);
         let code = Arc::new(code(Arc::new(program), arity));
+        if code.sees_context {
+            self.uses.position |= code.program.uses.position;
+            self.uses.size |= code.program.uses.size;
+        }
         Ok(op(Seq::Function(code, ops.into()), body.span))
     }
 

@@ -75,7 +75,7 @@ pub(super) const TABLE: &[Entry] = &[
         }
         c.apply(&function, array.members().cloned().collect())
     }),
-    row("function-lookup", 2, 2, Type::Any, Looks::Document, lookup),
+    row("function-lookup", 2, 2, Type::Any, Looks::Everything, lookup),
     row("function-name", 1, 1, Type::Any, Looks::Nowhere, |c| match any(c)? {
         Atomic::Function(function) => {
             Ok(function.name.clone().map_or(Value::Empty, |name| Value::Atomic(Atomic::Name(name))))

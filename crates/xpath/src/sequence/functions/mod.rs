@@ -43,6 +43,18 @@ pub(crate) enum Looks {
     Document,
     Position,
     Size,
+    /// All of the context: it makes a function of any name.
+    Everything,
+}
+
+impl Looks {
+    pub(crate) fn at_position(self) -> bool {
+        matches!(self, Looks::Position | Looks::Everything)
+    }
+
+    pub(crate) fn at_size(self) -> bool {
+        matches!(self, Looks::Size | Looks::Everything)
+    }
 }
 
 /// A function.
