@@ -131,6 +131,41 @@ fn what_cannot_be_taken_out_is_delivered_once_and_said_once() {
     bus.says("the message that was done is out of the store", 1);
 }
 
+/// Nor by a processor of another name that a reload brings, nor by one that comes back, nor by a second one of the store.
+#[test]
+fn what_cannot_be_taken_out_is_delivered_once_by_all_processors() {
+    let (uri, delivered) = backend();
+    let (url, artifacts) = store("stores-renamed", &uri);
+    let refuse = "CREATE TRIGGER refuse BEFORE DELETE ON waiting BEGIN SELECT RAISE(ABORT, 'not now'); END";
+    let artifacts = statements("Create", &url, &[CREATE, refuse])
+        + &statements("Allow", &url, &["DROP TRIGGER refuse"])
+        + &artifacts;
+    let at = artifacts.find("<messageProcessor ").unwrap();
+    let (rest, processor) = artifacts.split_at(at);
+    let another = processor.replace("name='deliver'", "name='another'");
+    let path = configuration("stores-renamed", &artifacts);
+    let bus = Process::run(&path, &[]);
+    assert_eq!(ask(bus.http(), "POST", "/services/Create", b"<a/>").unwrap().0, 200, "{}", bus.stderr());
+    for order in ["one", "two"] {
+        let body = format!("<order>{order}</order>");
+        assert_eq!(ask(bus.http(), "POST", "/services/Orders", body.as_bytes()).unwrap().0, 202);
+    }
+    bus.says("the message is done and still in the store", 1);
+    for (number, processors) in
+        [another.clone(), String::new(), processor.to_owned() + &another].iter().enumerate()
+    {
+        support::configure(&path, &(rest.to_owned() + processors));
+        bus.signal("HUP");
+        bus.says("reloaded: ", number + 1);
+        // Some attempts.
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        assert_eq!(*delivered.lock().unwrap(), HashMap::from([("one".to_owned(), 1)]), "{}", bus.stderr());
+    }
+    assert_eq!(ask(bus.http(), "POST", "/services/Allow", b"<a/>").unwrap().0, 200, "{}", bus.stderr());
+    until("the next one is delivered", || delivered.lock().unwrap().contains_key("two"));
+    assert!(delivered.lock().unwrap().values().all(|&times| times == 1), "{delivered:?}");
+}
+
 #[test]
 fn a_one_way_message_is_delivered_once_although_the_body_of_its_answer_breaks_off() {
     let (uri, delivered) =

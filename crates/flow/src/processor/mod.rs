@@ -14,7 +14,7 @@ use crate::runtime::context::{Context, Origin};
 use crate::runtime::mediator::ListId;
 use crate::runtime::panics::caught;
 use crate::runtime::plan::Plan;
-use crate::runtime::processor::{Pace, Processor, ProcessorWork};
+use crate::runtime::processor::{Done, Pace, Processor, ProcessorWork};
 use crate::runtime::reference::SequenceRef;
 use crate::runtime::scope::{Begun, Outcome};
 use crate::runtime::services::Services;
@@ -44,17 +44,8 @@ struct Work {
 /// What a processor remembers of its store from one message to the next.
 #[derive(Default)]
 struct Dealings {
-    /// The message that is done, which the store could not take out yet: it is not to be worked on again.
-    done: Option<Done>,
     /// Attempts to use the store that failed, one after the other, and why the last one did.
     failed: Option<(u32, String)>,
-}
-
-/// See [`Dealings::done`].
-struct Done {
-    message: String,
-    /// Why the store could not take it out the last time.
-    why: String,
 }
 
 /// How long a processor waits for its next turn.
@@ -203,7 +194,7 @@ impl Runner {
         tokio::select! {
             biased;
             _ = self.stop.wait_for(|stop| *stop) => Claimed::Over,
-            claim = work.processor.claim.0.lock() => Claimed::Held(claim),
+            claim = work.processor.claim.turn.lock() => Claimed::Held(claim),
             _ = self.generations.changed() => Claimed::Changed,
         }
     }
@@ -297,7 +288,7 @@ impl Work {
                 );
             }
             let Some(message) = message else { return Err(Pause::Turn) };
-            if lock(&self.dealings).done.as_ref().is_none_or(|done| done.message != message.id) {
+            if lock(&self.processor.claim.done).as_ref().is_none_or(|done| done.message != message.id) {
                 return Ok(message);
             }
             if !self.ack(&message).await {
@@ -314,13 +305,17 @@ impl Work {
     /// Takes a message that is done out of the store; whether the store could do that. If not, the message is remembered, and not worked on
     /// again.
     async fn ack(&self, message: &Message) -> bool {
-        let before = lock(&self.dealings).done.take().filter(|done| done.message == message.id);
-        let set = |why: String| lock(&self.dealings).done = Some(Done { message: message.id.clone(), why });
+        let claim = &self.processor.claim;
+        let done = &claim.done;
+        let before = lock(done).take().filter(|done| done.message == message.id);
+        let set = |why: String| {
+            *lock(done) = Some(Done { message: message.id.clone(), why, _within: Arc::clone(claim) });
+        };
         // Before the wait, which a stop may end.
         set(before.as_ref().map(|done| done.why.clone()).unwrap_or_default());
         match self.processor.store.ack(&message.id).await {
             Ok(_) => {
-                lock(&self.dealings).done = None;
+                *lock(done) = None;
                 if before.is_some() {
                     tracing::info!(
                         processor = self.processor.name,

@@ -47,9 +47,23 @@ pub(crate) enum Pace {
     },
 }
 
-/// Held by the processor that works on the first message of a store.
+/// What all processors of a store share, those of other names and of other plans too.
 #[derive(Default)]
-pub(crate) struct Claim(pub(crate) tokio::sync::Mutex<()>);
+pub(crate) struct Claim {
+    /// Held by the one that works on the first message.
+    pub(crate) turn: tokio::sync::Mutex<()>,
+    /// The message that is done, which the store could not take out yet: none of them is to work on it again.
+    pub(crate) done: std::sync::Mutex<Option<Done>>,
+}
+
+/// See [`Claim::done`].
+pub(crate) struct Done {
+    pub(crate) message: String,
+    /// Why the store could not take it out the last time.
+    pub(crate) why: String,
+    /// The claim that it is in: it is to last although no plan has a processor of the store for a while.
+    pub(crate) _within: Arc<Claim>,
+}
 
 pub(crate) enum ProcessorWork {
     Forwarding(Box<Forwarding>),
