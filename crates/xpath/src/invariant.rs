@@ -5,9 +5,8 @@ use crate::atomic::Atomic;
 use crate::compile::Compiler;
 use crate::error::Span;
 use crate::eval::{Eval, Fault, Frame, Tree};
-use crate::plan::{Core, From, Op};
+use crate::plan::{From, Op};
 use crate::prepared::{Prepared, Rules};
-use crate::sequence::functions::Looks;
 use crate::sequence::plan::{Seq, SeqOp};
 use crate::value::Value;
 use std::sync::Arc;
@@ -68,19 +67,11 @@ pub(crate) fn is_invariant(op: &Op) -> bool {
         Op::Or(ops) | Op::And(ops) | Op::Union(ops) => ops.iter().all(is_invariant),
         Op::Compare(_, both) | Op::Arithmetic(_, both) => is_invariant(&both.0) && is_invariant(&both.1),
         Op::Negate(a) => is_invariant(a),
-        Op::Call(core, args, _) => {
-            let looks = matches!(core, Core::Position | Core::Last | Core::Lang | Core::Id)
-                || args.is_empty() && core.defaults_to_context();
-            !looks && args.iter().all(is_invariant)
-        }
+        Op::Call(core, args, _) => !core.looks_at_context(args.len()) && args.iter().all(is_invariant),
         Op::Extension(..) | Op::Current(_) => false,
         Op::Sequence(s) => {
             let is_plain = match &s.kind {
-                Seq::Call(entry, args) => match entry.looks {
-                    Looks::Nowhere => true,
-                    Looks::Context(most) => args.len() >= most,
-                    _ => false,
-                },
+                Seq::Call(entry, args) => entry.looks.at_arguments_only(args.len()),
                 // (Where a local variable changes, the operation is not steady.)
                 Seq::Literal(_)
                 | Seq::Local(_)

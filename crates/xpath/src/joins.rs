@@ -86,6 +86,12 @@ impl Join {
     }
 }
 
+impl Entry {
+    fn is(&self, join: &Join, base: &Base) -> bool {
+        self.join == join.number && self.base.is(base)
+    }
+}
+
 impl Base {
     fn is(&self, other: &Base) -> bool {
         match (self, other) {
@@ -231,10 +237,13 @@ impl Compiler<'_> {
     }
 }
 
+/// A path from the context node without conditions.
+fn is_plain(op: &Op) -> bool {
+    matches!(op, Op::Path(path) if path.plain && matches!(path.start, From::Context))
+}
+
 /// Whether a condition is an error for no node: whether there are nodes, and whether their values are certain texts.
 fn never_fails(condition: &Op) -> bool {
-    let is_plain =
-        |op: &Op| matches!(op, Op::Path(path) if path.plain && matches!(path.start, From::Context));
     let is_text = |op: &Op| match op {
         Op::Text(_) => true,
         Op::Sequence(s) => matches!(&s.kind, Seq::Literal(Value::String(_))),
@@ -265,11 +274,7 @@ fn is_free(op: &Op, within: bool) -> bool {
             is_free(&both.0, within) && is_free(&both.1, within)
         }
         Op::Negate(a) => is_free(a, within),
-        Op::Call(core, args, _) => {
-            let looks = matches!(core, Core::Position | Core::Last | Core::Lang | Core::Id)
-                || args.is_empty() && core.defaults_to_context();
-            !looks && all(args)
-        }
+        Op::Call(core, args, _) => !core.looks_at_context(args.len()) && all(args),
         Op::Extension(_, args, .., results) => match results {
             Results::Stay => all(args),
             Results::FollowArguments => !args.is_empty() && all(args),
@@ -277,11 +282,7 @@ fn is_free(op: &Op, within: bool) -> bool {
         },
         Op::Sequence(s) => {
             let is_plain = match &s.kind {
-                Seq::Call(entry, args) => match entry.looks {
-                    Looks::Nowhere => true,
-                    Looks::Context(most) => args.len() >= most,
-                    _ => false,
-                },
+                Seq::Call(entry, args) => entry.looks.at_arguments_only(args.len()),
                 // What their operands do not show may look at the context, or call a function that does.
                 Seq::ContextItem | Seq::Function(..) | Seq::Apply(..) | Seq::Partial(..) => false,
                 _ => true,
@@ -303,7 +304,7 @@ fn looks_at_node_only(op: &Op) -> bool {
     let all = |ops: &[Op]| ops.iter().all(looks_at_node_only);
     match op {
         Op::Text(_) | Op::Number(_) => true,
-        Op::Path(path) => path.plain && matches!(path.start, From::Context),
+        Op::Path(_) => is_plain(op),
         Op::Call(core, args, _) => {
             !matches!(core, Core::Position | Core::Last | Core::Lang | Core::Id) && all(args)
         }
@@ -378,6 +379,11 @@ impl Index {
         Places { range: 0..list.len(), list: Some(list), numbers }
     }
 
+    fn with_texts(&self, texts: &[String]) -> Places {
+        let hashes: Vec<u32> = texts.iter().map(|text| self.hash(text)).collect();
+        Index::places(&self.texts, false, &hashes)
+    }
+
     fn node(&self, places: &Places, at: usize) -> Node {
         let place = match &places.list {
             Some(list) => list[at],
@@ -448,21 +454,21 @@ impl Iterator for Joined<'_> {
 }
 
 impl<'a> Eval<'a> {
+    /// `None`: nothing has been noted yet.
+    #[inline]
     fn joins(&self) -> Option<&Joins> {
         let comparands = match self.cx.host.comparands() {
             Some(comparands) => comparands,
             None => &self.version2.get()?.comparands,
         };
-        Some(&comparands.joins)
+        Some(&comparands.joins).filter(|joins| joins.any.load(Ordering::Relaxed))
     }
 
     /// The nodes of a step that its first predicate may choose, in the order of its axis. `None`: all have to be looked at.
     #[inline]
     pub(crate) fn joined_nodes(&self, step: &'a Step, node: Node) -> Result<Option<Joined<'a>>, Fault> {
         match &step.join {
-            Some(join) if self.joins().is_some_and(|joins| joins.any.load(Ordering::Relaxed)) => {
-                self.joined_from(join, node)
-            }
+            Some(join) if self.joins().is_some() => self.joined_from(join, node),
             _ => Ok(None),
         }
     }
@@ -499,9 +505,7 @@ impl<'a> Eval<'a> {
     ) -> Result<Option<Vec<Node>>, Fault> {
         let Some(join) = join.filter(|_| set.len() > FEW) else { return Ok(None) };
         let base = Base::List(Value::NodeSet(set.clone()));
-        if self.joins().is_some_and(|joins| joins.any.load(Ordering::Relaxed))
-            && let Some(index) = self.index_of(join, &base)?
-        {
+        if let Some(index) = self.index_of(join, &base)? {
             let places = self.places(join, &index, set.as_slice()[0])?;
             return Ok(places.map(|places| places.range.clone().map(|at| index.node(&places, at)).collect()));
         }
@@ -574,8 +578,7 @@ impl<'a> Eval<'a> {
         };
         let Ok(value) = self.value(other, at) else { return Ok(None) };
         let Some(Wanted::Texts(texts)) = self.wanted(join, &value)? else { return Ok(None) };
-        let hashes: Vec<u32> = texts.iter().map(|text| index.hash(text)).collect();
-        let places = Index::places(&index.texts, false, &hashes);
+        let places = index.with_texts(&texts);
         let mut nodes = places.range.clone().map(|at| index.node(&places, at));
         // Those that are surely on the axis come first.
         let mut next = || match axis {
@@ -609,10 +612,7 @@ impl<'a> Eval<'a> {
         }
         let Some(wanted) = self.wanted(join, &value)? else { return Ok(None) };
         Ok(match wanted {
-            Wanted::Texts(texts) => {
-                let hashes: Vec<u32> = texts.iter().map(|text| index.hash(text)).collect();
-                Some(Index::places(&index.texts, false, &hashes))
-            }
+            Wanted::Texts(texts) => Some(index.with_texts(&texts)),
             Wanted::Numbers(numbers) => {
                 let hashes: Vec<u32> = numbers.iter().map(|number| index.hash_number(*number)).collect();
                 self.numbers(join, index)?.map(|table| Index::places(table, true, &hashes))
@@ -664,10 +664,9 @@ impl<'a> Eval<'a> {
             return Ok(None);
         }
         let Some(joins) = self.joins() else { return Ok(None) };
-        let is_it = |entry: &Entry| entry.join == join.number && entry.base.is(base);
         {
             let Ok(mut all) = joins.all.lock() else { return Ok(None) };
-            let Some(place) = all.iter().position(is_it) else { return Ok(None) };
+            let Some(place) = all.iter().position(|entry| entry.is(join, base)) else { return Ok(None) };
             let (front, is_ready) = (place / 2, all[place].ready);
             all.swap(place, front);
             if let Some(index) = &all[front].index {
@@ -679,7 +678,7 @@ impl<'a> Eval<'a> {
         }
         let index = self.make_index(join, base)?.map(Arc::new);
         let Ok(mut all) = joins.all.lock() else { return Ok(index) };
-        if let Some(entry) = all.iter_mut().find(|entry| is_it(entry)) {
+        if let Some(entry) = all.iter_mut().find(|entry| entry.is(join, base)) {
             entry.index = Some(index.clone());
         }
         // Those that are used least go, if there is no room for all.
@@ -692,10 +691,9 @@ impl<'a> Eval<'a> {
     }
 
     fn note(&self, join: &Join, base: Base, all_looked_at: bool) {
-        let comparands = self.cx.host.comparands().unwrap_or(&self.state().comparands);
-        let joins = &comparands.joins;
+        let joins = &self.comparands().joins;
         let Ok(mut all) = joins.all.lock() else { return };
-        let place = match all.iter().position(|entry| entry.join == join.number && entry.base.is(&base)) {
+        let place = match all.iter().position(|entry| entry.is(join, &base)) {
             Some(place) => place,
             None => {
                 all.truncate(MOST - 1);

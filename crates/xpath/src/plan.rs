@@ -278,6 +278,12 @@ impl Core {
         }
     }
 
+    /// With so many arguments its value depends on the context.
+    pub fn looks_at_context(self, arguments: usize) -> bool {
+        matches!(self, Core::Position | Core::Last | Core::Lang | Core::Id)
+            || arguments == 0 && self.defaults_to_context()
+    }
+
     /// Without arguments it looks at the context node.
     pub fn defaults_to_context(self) -> bool {
         use Core::*;

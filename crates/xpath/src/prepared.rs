@@ -361,7 +361,7 @@ impl<'a> Eval<'a> {
         Ok(None)
     }
 
-    fn comparands(&self) -> &Comparands {
+    pub(crate) fn comparands(&self) -> &Comparands {
         self.cx.host.comparands().unwrap_or(&self.state().comparands)
     }
 

@@ -88,9 +88,7 @@ impl Lower<'_> {
                 _ => false,
             },
             Op::Call(core, args, _) => {
-                let looks = matches!(core, Core::Position | Core::Last | Core::Id | Core::Lang)
-                    || args.is_empty() && core.defaults_to_context();
-                !looks && args.iter().all(|o| self.is_constant(o))
+                !core.looks_at_context(args.len()) && args.iter().all(|o| self.is_constant(o))
             }
             Op::Variable(index, ..) => !self.program.variables[*index as usize].reads_document,
             Op::Extension(index, args, ..) => {

@@ -48,6 +48,15 @@ pub(crate) enum Looks {
 }
 
 impl Looks {
+    /// A function with so many arguments reads nothing but these.
+    pub(crate) fn at_arguments_only(self, arguments: usize) -> bool {
+        match self {
+            Looks::Nowhere => true,
+            Looks::Context(most) => arguments >= most,
+            _ => false,
+        }
+    }
+
     pub(crate) fn at_position(self) -> bool {
         matches!(self, Looks::Position | Looks::Everything)
     }
