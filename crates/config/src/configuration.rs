@@ -357,8 +357,7 @@ impl Configuration {
 
     /// The key of a local entry or resource that is nearest to one that there is not.
     pub fn near_key(&self, key: &str) -> Option<String> {
-        let resources = self.registry.keys();
-        let keys = self.local_entries.names().chain(resources.iter().map(String::as_str));
+        let keys = self.local_entries.names().chain(self.registry.keys().iter().map(String::as_str));
         diagnostics::nearest(key, keys).map(str::to_owned)
     }
 

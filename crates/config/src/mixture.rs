@@ -6,6 +6,7 @@
 
 use crate::artifacts::Api;
 use crate::configuration::{ArtifactKind, Configuration, DeployedArchive, FaultyArtifact, Running};
+use crate::parse::doctype;
 use diagnostics::{FileId, SourceMap, Span};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -512,14 +513,8 @@ impl Configuration {
 
 /// What an artifact is written with: its text, and the entities that its file declares, which may be part of it.
 fn written_with(sources: &SourceMap, span: Span) -> (&str, &str) {
-    // Comments may stand before the declaration; nothing longer is looked for.
-    const PROLOG: usize = 4096;
     let file = sources.get(span.file).map_or("", |file| file.text());
-    let prolog = &file.as_bytes()[..file.len().min(PROLOG)];
-    let declared = prolog.windows(9).position(|part| part == b"<!DOCTYPE").and_then(|start| {
-        let declared = &file[start..];
-        declared.find("]>").map(|end| &declared[..end])
-    });
+    let declared = doctype(file.as_bytes()).and_then(|declared| file.get(declared));
     (sources.text(span), declared.unwrap_or_default())
 }
 

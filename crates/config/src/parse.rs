@@ -7,6 +7,7 @@ use crate::element::{
 };
 use diagnostics::{Diagnostic, FileId, Span};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use xml::{Document, Limits, NodeId, NodeKind, ParseOptions};
 
@@ -234,6 +235,36 @@ impl<'a> Builder<'a> {
     }
 }
 
+/// Where the document type declaration of a document stands: before its root element, if there is one.
+pub(crate) fn doctype(text: &[u8]) -> Option<Range<usize>> {
+    let find = |from: usize, mark: &[u8]| {
+        text.get(from..)?.windows(mark.len()).position(|part| part == mark).map(|at| from + at)
+    };
+    let mut at = 0;
+    let start = loop {
+        let rest = text.get(at..)?;
+        at = match rest.first()? {
+            b'<' if rest.starts_with(b"<!DOCTYPE") => break at,
+            b'<' if rest.starts_with(b"<!--") => find(at, b"-->")? + 3,
+            b'<' if rest.starts_with(b"<?") => find(at, b"?>")? + 2,
+            b'<' => return None,
+            _ => at + 1,
+        };
+    };
+    let mut in_subset = false;
+    loop {
+        match *text.get(at)? {
+            quote @ (b'"' | b'\'') => at = find(at + 1, &[quote])?,
+            b'<' if text[at..].starts_with(b"<!--") => at = find(at, b"-->")? + 2,
+            b'[' => in_subset = true,
+            b']' => in_subset = false,
+            b'>' if !in_subset => return Some(start..at + 1),
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,6 +288,24 @@ mod tests {
             let error = error.expect_err(text);
             assert_eq!(error.message, message, "{text}");
             assert_eq!(error.span().map(|span| sources.text(span)), Some(place), "{text}");
+        }
+    }
+
+    #[test]
+    fn where_the_document_type_is_declared() {
+        for (text, declared) in [
+            ("<?xml version='1.0'?>\n<!-- <!DOCTYPE b> --><!DOCTYPE a><a/>", Some("<!DOCTYPE a>")),
+            (
+                "<!DOCTYPE a [<!ENTITY e ']>'><!-- ' ]> -->]><a/>",
+                Some("<!DOCTYPE a [<!ENTITY e ']>'><!-- ' ]> -->]>"),
+            ),
+            ("<!DOCTYPE a SYSTEM 'a>b' ><a/>", Some("<!DOCTYPE a SYSTEM 'a>b' >")),
+            ("<a><![CDATA[<!DOCTYPE a>]]></a>", None),
+            ("<!-- <!DOCTYPE a>", None),
+            ("<!DOCTYPE a [", None),
+            ("", None),
+        ] {
+            assert_eq!(doctype(text.as_bytes()).map(|at| &text[at]), declared, "{text}");
         }
     }
 

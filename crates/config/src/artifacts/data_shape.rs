@@ -198,11 +198,11 @@ pub(super) fn property(element: &Element, reading: &mut Reading<'_>) -> (String,
     let value = value(element, reading);
     let end = name.strip_prefix(PREFIX).unwrap_or(&name);
     let span = element.value_span("name");
-    match PROPERTIES.iter().find(|(known, _)| *known == end) {
+    match PROPERTIES.iter().find(|(listed, _)| *listed == end) {
         None => {
             let message = format!("there is no property `{name}` of a query");
             let found = Diagnostic::warning("unknown-option", message).at(span, "it has no effect");
-            reading.diagnostics.push(found.did_you_mean(end, PROPERTIES.iter().map(|(known, _)| *known)));
+            reading.diagnostics.push(found.did_you_mean(end, PROPERTIES.iter().map(|(listed, _)| *listed)));
         }
         Some((_, true)) if !value.value.trim().is_empty() && value.value.trim().parse::<i64>().is_err() => {
             let error = read::bad_setting(&name, value.value.trim(), value.span, "a whole number");

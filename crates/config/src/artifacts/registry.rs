@@ -13,7 +13,7 @@ use diagnostics::{Diagnostic, Severity, Span};
 use std::collections::HashMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How many files of a registry are looked at for a name that is nearly that of one.
@@ -46,6 +46,8 @@ pub struct Registry {
     mounts: Arc<Mounts>,
     /// Documents that a reload found faulty, by key. While the content is the faulty one, the last good one is served.
     held: HashMap<String, Held>,
+    /// See [`Registry::keys`].
+    keys: OnceLock<Vec<String>>,
 }
 
 impl std::fmt::Debug for Registry {
@@ -90,6 +92,7 @@ impl Registry {
             resources: Arc::default(),
             mounts: Arc::default(),
             held: HashMap::new(),
+            keys: OnceLock::new(),
         }
     }
 
@@ -179,6 +182,7 @@ impl Registry {
             resources: Arc::default(),
             mounts: Arc::default(),
             held: HashMap::new(),
+            keys: OnceLock::new(),
         })
     }
 
@@ -215,7 +219,7 @@ impl Registry {
 
     /// This registry with resources that take precedence over its files.
     pub(crate) fn with(&self, mounts: Mounts) -> Registry {
-        Registry { mounts: Arc::new(mounts), ..self.clone() }
+        Registry { mounts: Arc::new(mounts), keys: OnceLock::new(), ..self.clone() }
     }
 
     /// This registry after a reload: what flows wrote into `before` takes precedence over resources of projects and archives.
@@ -259,8 +263,13 @@ impl Registry {
         self.mounted(key).is_some() || self.path(key).is_some() || is_fetched()
     }
 
-    /// The keys of resources, for suggestions: those of archives and projects, and of at most [`MOST_KEYS`] files of the directory.
-    pub fn keys(&self) -> Vec<String> {
+    /// The keys of resources, for suggestions: those of archives and projects, and of at most [`MOST_KEYS`] files of the directory, as they were when they
+    /// were asked for first.
+    pub fn keys(&self) -> &[String] {
+        self.keys.get_or_init(|| self.list_keys())
+    }
+
+    fn list_keys(&self) -> Vec<String> {
         let mut keys: Vec<String> = self.mounts.paths().map(mounts::key).collect();
         let mut open: Vec<PathBuf> = self.directory().map(Path::to_owned).into_iter().collect();
         let (root, mut left) = (open.first().cloned().unwrap_or_default(), MOST_KEYS);

@@ -156,15 +156,13 @@ pub enum PropertyScope {
     Axis2Client,
 }
 
+/// The definitions, in the order in which [`kind`] looks for them, and what else an endpoint may have.
 const CHILDREN: &[&str] = &[
-    "description",
     "address",
-    "default",
     "wsdl",
-    "http",
+    "default",
     "loadbalance",
     "loadBalance",
-    "session",
     "dynamicLoadbalance",
     "dynamicLoadBalance",
     "serviceDynamicLoadbalance",
@@ -172,10 +170,16 @@ const CHILDREN: &[&str] = &[
     "failover",
     "recipientlist",
     "recipientList",
+    "http",
     "class",
+    "session",
     "property",
     "parameter",
+    "description",
 ];
+
+/// Of several of these the first counts.
+const DEFINITIONS: &[&str] = CHILDREN.split_at(13).0;
 
 pub(crate) const WSDL: &[&str] = &["uri", "service", "port"];
 
@@ -263,23 +267,6 @@ impl Endpoint {
         }
     }
 }
-
-/// The definitions in the order in which [`kind`] looks for them: of several the first counts.
-const DEFINITIONS: [&str; 13] = [
-    "address",
-    "wsdl",
-    "default",
-    "loadbalance",
-    "loadBalance",
-    "dynamicLoadbalance",
-    "dynamicLoadBalance",
-    "serviceDynamicLoadbalance",
-    "serviceDynamicLoadBalance",
-    "failover",
-    "recipientlist",
-    "recipientList",
-    "http",
-];
 
 /// Reports definitions beside the one that counts.
 fn one_definition(element: &Element, diagnostics: &mut Diagnostics) {

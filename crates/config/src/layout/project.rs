@@ -14,6 +14,7 @@ use super::{ArtifactFile, Layout};
 use crate::configuration::ArtifactKind;
 use crate::element::{SYNAPSE, SYNAPSE_2_0};
 use crate::mounts::Mount;
+use crate::parse::doctype;
 use diagnostics::{Diagnostic, SourceMap, Span};
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
@@ -817,22 +818,8 @@ fn root_element(path: &Path) -> Option<Root> {
 
 /// The bytes without the document type declaration, which the tokenizer refuses.
 fn without_doctype(bytes: &[u8]) -> Option<Vec<u8>> {
-    let find = |from: usize, mark: &[u8]| {
-        bytes.get(from..)?.windows(mark.len()).position(|part| part == mark).map(|at| from + at)
-    };
-    let start = find(0, b"<!DOCTYPE")?;
-    let (mut at, mut in_subset) = (start, false);
-    loop {
-        match *bytes.get(at)? {
-            quote @ (b'"' | b'\'') => at = find(at + 1, &[quote])?,
-            b'<' if bytes[at..].starts_with(b"<!--") => at = find(at, b"-->")? + 2,
-            b'[' => in_subset = true,
-            b']' => in_subset = false,
-            b'>' if !in_subset => return Some([&bytes[..start], &bytes[at + 1..]].concat()),
-            _ => {}
-        }
-        at += 1;
-    }
+    let declared = doctype(bytes)?;
+    Some([&bytes[..declared.start], &bytes[declared.end..]].concat())
 }
 
 fn first_tag(bytes: &[u8]) -> Option<Root> {
