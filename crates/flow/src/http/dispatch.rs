@@ -225,10 +225,8 @@ async fn too_large(context: &mut Context) -> Option<Response> {
     context.payload.give_up();
     crate::runtime::report::fault(context, &fault);
     let mut response = unanswered(context, Some(fault.status));
-    if !matches!(context.owner, Owner::Proxy(_)) {
-        let cors = routing::cors_of(&context.plan, &context.services, &context.inbound);
-        super::cors::complete_refusal(cors, &context.headers, &mut response.head.headers);
-    }
+    let (plan, services, inbound) = (&context.plan, &context.services, &context.inbound);
+    say_who_may_read(plan, services, inbound, context.owner, &context.headers, &mut response);
     response.close = true;
     Some(response)
 }
@@ -289,12 +287,25 @@ fn turned_away(
     owner: Owner,
 ) -> Response {
     let mut response = shed(services, &inbound, why);
-    if !matches!(owner, Owner::Proxy(_)) {
-        let cors = routing::cors_of(plan, services, &inbound);
-        super::cors::complete_refusal(cors, headers, &mut response.head.headers);
-    }
+    say_who_may_read(plan, services, &inbound, owner, headers, &mut response);
     let inbound = Arc::new(inbound);
     recorded(response, recorder.map(|recorder| recorder.of(&inbound).by(plan.owner_name(owner))))
+}
+
+/// Says in the answer to a request that is refused ahead of its flow which other origins may read it, if it is for an API.
+#[cold]
+fn say_who_may_read(
+    plan: &Plan,
+    services: &Services,
+    inbound: &Inbound,
+    owner: Owner,
+    request: &Headers,
+    response: &mut Response,
+) {
+    if !matches!(owner, Owner::Proxy(_)) {
+        let cors = routing::cors_of(plan, services, inbound);
+        super::cors::complete_refusal(cors, request, &mut response.head.headers);
+    }
 }
 
 /// Refuses a message that there is no room for.
