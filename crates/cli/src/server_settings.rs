@@ -716,6 +716,23 @@ mod tests {
     use super::*;
     use crate::server::Server;
 
+    /// The findings, each with its severity.
+    fn shown(found: &[Diagnostic]) -> Vec<String> {
+        found.iter().map(|finding| format!("{} {}", finding.severity.as_str(), finding.message)).collect()
+    }
+
+    /// What is said of a `deployment.toml`, and what `read` has of the home of its server.
+    fn of_server<T>(name: &str, text: &str, read: impl FnOnce(&Path) -> T) -> (Vec<String>, T) {
+        let root = std::env::temp_dir().join(format!("busbar-server-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("conf")).unwrap();
+        let toml = root.join("conf/deployment.toml");
+        std::fs::write(&toml, text).unwrap();
+        let had = read(&root);
+        let found = report(&root, &[toml], &mut SourceMap::new());
+        std::fs::remove_dir_all(&root).unwrap();
+        (shown(&found), had)
+    }
+
     #[test]
     fn users_of_the_file_user_store() {
         let root = std::env::temp_dir().join(format!("busbar-server-users-{}", std::process::id()));
@@ -751,10 +768,7 @@ mod tests {
         assert_eq!(settings.http.roles["alice"], ["admin"]);
         // Somebody else of the same name has no roles of this one.
         assert_eq!((set.http.users.0["alice"].as_str(), set.http.roles.get("alice")), ("mine", None));
-        let shown: Vec<String> = found
-            .iter()
-            .map(|finding| format!("{} {}", finding.severity.as_str(), finding.message))
-            .collect();
+        let shown = shown(&found);
         for wanted in [
             "note `internal_apis.users.user.name` is read: a user",
             "note `internal_apis.users.user.is_admin` is read: the user has the role `admin`",
@@ -772,9 +786,6 @@ mod tests {
 
     #[test]
     fn nothing_is_called_honoured_that_is_not() {
-        let root = std::env::temp_dir().join(format!("busbar-server-claims-{}", std::process::id()));
-        std::fs::create_dir_all(root.join("conf")).unwrap();
-        let toml = root.join("conf/deployment.toml");
         let text = "[[custom_message_builders]]\nclass = 'com.acme.JsonBuilder'\ncontent_type = 'x/edi'\n\
             [[custom_message_builders]]\nclass = 'org.apache.axis2.format.PlainTextBuilder'\ncontent_type = 'x/text'\n\
             [message_builders]\napplication_xml = 'com.acme.Xml'\ntext_plain = \"org.apache.axis2.format.PlainTextBuilder\"\n\
@@ -783,13 +794,7 @@ mod tests {
             [transport.http]\nlistener.verify_client = 'require'\nsender.hostname_verifier = 'AllowAll'\nsender.truststore.file_name = 't'\n\
             sender.secured_proxy_host = 'p'\nsender.parameters.'http.user.agent.preserve' = true\nlistener.own = 1\n\
             [transport.ws]\nsender.outflow_dispatch_sequence = 's'\n[datasource_config]\nx = 1\n";
-        std::fs::write(&toml, text).unwrap();
-        let found = report(&root, &[toml], &mut SourceMap::new());
-        std::fs::remove_dir_all(&root).unwrap();
-        let shown: Vec<String> = found
-            .iter()
-            .map(|finding| format!("{} {}", finding.severity.as_str(), finding.message))
-            .collect();
+        let shown = of_server("claims", text, |_| ()).0;
         for wanted in [
             "warning `custom_message_builders.class` has no effect: what is written in Java",
             "note `custom_message_builders.class` is honoured",
@@ -815,27 +820,20 @@ mod tests {
     /// As the catalogue of WSO2 writes it.
     #[test]
     fn times_have_units_and_other_texts_have_no_effect() {
-        let root = std::env::temp_dir().join(format!("busbar-server-units-{}", std::process::id()));
-        std::fs::create_dir_all(root.join("conf")).unwrap();
-        let toml = root.join("conf/deployment.toml");
         let text = "[mediation]\nsynapse.global_timeout_interval = '2 s'\n[transport.http]\nsocket_timeout = \"3m\"\nconnection_timeout = '3 weeks'\n\
             [synapse_properties]\n'maximum.failover.retries' = '3s'\n";
-        std::fs::write(&toml, text).unwrap();
-        let server = Server::read(&root);
-        let found = report(&root, &[toml], &mut SourceMap::new());
-        std::fs::remove_dir_all(&root).unwrap();
+        let (shown, table) = of_server("units", text, |root| Server::read(root).tunables());
         let mut settings = flow::Settings::default();
         let before = (settings.connect_timeout, settings.suspension.cap.most);
-        tunables::apply(&server.tunables(), &mut settings).unwrap();
+        tunables::apply(&table, &mut settings).unwrap();
         assert_eq!(settings.global_timeout.as_secs(), 2);
         assert_eq!(settings.socket_timeout.as_secs(), 180);
         assert_eq!((settings.connect_timeout, settings.suspension.cap.most), before);
-        let shown: Vec<&str> = found.iter().map(|finding| finding.message.as_str()).collect();
         for wanted in [
-            "`mediation.synapse.global_timeout_interval` is honoured",
-            "`transport.http.socket_timeout` is honoured",
-            "`transport.http.connection_timeout` has no effect: its value is neither a number of milliseconds nor",
-            "`synapse_properties.maximum.failover.retries` has no effect: its value is no whole number",
+            "note `mediation.synapse.global_timeout_interval` is honoured",
+            "note `transport.http.socket_timeout` is honoured",
+            "warning `transport.http.connection_timeout` has no effect: its value is neither a number of milliseconds nor",
+            "warning `synapse_properties.maximum.failover.retries` has no effect: its value is no whole number",
         ] {
             assert!(shown.iter().any(|line| line.starts_with(wanted)), "{wanted}: {shown:#?}");
         }
@@ -843,23 +841,16 @@ mod tests {
 
     #[test]
     fn a_number_that_is_too_large_costs_its_own_key_only() {
-        let root = std::env::temp_dir().join(format!("busbar-server-large-{}", std::process::id()));
-        std::fs::create_dir_all(root.join("conf")).unwrap();
-        let toml = root.join("conf/deployment.toml");
         let text = "[server]\noffset = 99999999999999999999999999999999999999999999\n[mediation]\nsynapse.global_timeout_interval = 5000\n\
             [transport.http]\npreserve_http_headers = [1, 9223372036854775808]\nsocket_timeout = 7000\n";
-        std::fs::write(&toml, text).unwrap();
-        let server = Server::read(&root);
-        let found = report(&root, &[toml], &mut SourceMap::new());
-        std::fs::remove_dir_all(&root).unwrap();
-        assert_eq!(server.tunables()["http.socket.timeout"].as_integer(), Some(7000));
-        let shown: Vec<&str> = found.iter().map(|finding| finding.message.as_str()).collect();
+        let (shown, table) = of_server("large", text, |root| Server::read(root).tunables());
+        assert_eq!(table["http.socket.timeout"].as_integer(), Some(7000));
         assert_eq!(shown.len(), 4, "{shown:#?}");
         for wanted in [
-            "`server.offset` has no effect: the number is too large",
-            "`transport.http.preserve_http_headers` has no effect: the number is too large",
-            "`mediation.synapse.global_timeout_interval` is honoured",
-            "`transport.http.socket_timeout` is honoured",
+            "warning `server.offset` has no effect: the number is too large",
+            "warning `transport.http.preserve_http_headers` has no effect: the number is too large",
+            "note `mediation.synapse.global_timeout_interval` is honoured",
+            "note `transport.http.socket_timeout` is honoured",
         ] {
             assert!(shown.iter().any(|line| line.starts_with(wanted)), "{wanted}: {shown:#?}");
         }
@@ -985,10 +976,7 @@ mod tests {
             ("X-Trace", "mine")
         );
         assert_eq!(of_server.preserve_headers, ["Server"], "deployment.toml counts");
-        let shown: Vec<_> = found
-            .iter()
-            .map(|finding| format!("{} {}", finding.severity.as_str(), finding.message))
-            .collect();
+        let shown = shown(&found);
         for wanted in [
             "note `transport.http.correlation_header_name` is honoured, unless `[http]` is set in busbar.toml",
             "note `transport.http.preserve_http_headers` is honoured, unless `[http]` is set in busbar.toml",
@@ -1003,18 +991,9 @@ mod tests {
 
     #[test]
     fn what_every_project_comes_with_is_one_note() {
-        let root = std::env::temp_dir().join(format!("busbar-shipped-settings-{}", std::process::id()));
-        std::fs::create_dir_all(root.join("conf")).unwrap();
-        let toml = root.join("conf/deployment.toml");
         let text = "[server]\nhostname = \"localhost\"\n[keystore.primary]\n\
             file_name = \"repository/resources/security/wso2carbon.jks\"\npassword = \"wso2carbon\"\nalias = \"ours\"\n";
-        std::fs::write(&toml, text).unwrap();
-        let found = report(&root, &[toml], &mut SourceMap::new());
-        std::fs::remove_dir_all(&root).unwrap();
-        let shown: Vec<_> = found
-            .iter()
-            .map(|finding| format!("{} {}", finding.severity.as_str(), finding.message))
-            .collect();
+        let shown = of_server("shipped", text, |_| ()).0;
         assert_eq!(
             shown,
             [

@@ -80,6 +80,24 @@ fn store(name: &str, uri: &str) -> (String, String) {
     (url, artifacts)
 }
 
+/// As [`store`], without its URL; its database lets nothing be taken out until `Allow` is called.
+fn refusing_store(name: &str, uri: &str) -> String {
+    let (url, artifacts) = store(name, uri);
+    let refuse = "CREATE TRIGGER refuse BEFORE DELETE ON waiting BEGIN SELECT RAISE(ABORT, 'not now'); END";
+    statements("Create", &url, &[CREATE, refuse])
+        + &statements("Allow", &url, &["DROP TRIGGER refuse"])
+        + &artifacts
+}
+
+/// Makes the table of the store, and puts two orders into it.
+fn fill(bus: &Process) {
+    assert_eq!(ask(bus.http(), "POST", "/services/Create", b"<a/>").unwrap().0, 200, "{}", bus.stderr());
+    for order in ["one", "two"] {
+        let body = format!("<order>{order}</order>");
+        assert_eq!(ask(bus.http(), "POST", "/services/Orders", body.as_bytes()).unwrap().0, 202);
+    }
+}
+
 #[test]
 fn what_was_accepted_is_delivered_although_the_bus_is_killed() {
     let (uri, delivered) = backend();
@@ -109,17 +127,9 @@ fn what_was_accepted_is_delivered_although_the_bus_is_killed() {
 #[test]
 fn what_cannot_be_taken_out_is_delivered_once_and_said_once() {
     let (uri, delivered) = backend();
-    let (url, artifacts) = store("stores-refuse", &uri);
-    let refuse = "CREATE TRIGGER refuse BEFORE DELETE ON waiting BEGIN SELECT RAISE(ABORT, 'not now'); END";
-    let artifacts = statements("Create", &url, &[CREATE, refuse])
-        + &statements("Allow", &url, &["DROP TRIGGER refuse"])
-        + &artifacts;
+    let artifacts = refusing_store("stores-refuse", &uri);
     let bus = Process::run(&configuration("stores-refuse", &artifacts), &[]);
-    assert_eq!(ask(bus.http(), "POST", "/services/Create", b"<a/>").unwrap().0, 200, "{}", bus.stderr());
-    for order in ["one", "two"] {
-        let body = format!("<order>{order}</order>");
-        assert_eq!(ask(bus.http(), "POST", "/services/Orders", body.as_bytes()).unwrap().0, 202);
-    }
+    fill(&bus);
     let said = |what: &str| bus.stderr().matches(what).count();
     until("it is said", || said("the message is done and still in the store") > 0);
     // Some attempts.
@@ -135,21 +145,13 @@ fn what_cannot_be_taken_out_is_delivered_once_and_said_once() {
 #[test]
 fn what_cannot_be_taken_out_is_delivered_once_by_all_processors() {
     let (uri, delivered) = backend();
-    let (url, artifacts) = store("stores-renamed", &uri);
-    let refuse = "CREATE TRIGGER refuse BEFORE DELETE ON waiting BEGIN SELECT RAISE(ABORT, 'not now'); END";
-    let artifacts = statements("Create", &url, &[CREATE, refuse])
-        + &statements("Allow", &url, &["DROP TRIGGER refuse"])
-        + &artifacts;
+    let artifacts = refusing_store("stores-renamed", &uri);
     let at = artifacts.find("<messageProcessor ").unwrap();
     let (rest, processor) = artifacts.split_at(at);
     let another = processor.replace("name='deliver'", "name='another'");
     let path = configuration("stores-renamed", &artifacts);
     let bus = Process::run(&path, &[]);
-    assert_eq!(ask(bus.http(), "POST", "/services/Create", b"<a/>").unwrap().0, 200, "{}", bus.stderr());
-    for order in ["one", "two"] {
-        let body = format!("<order>{order}</order>");
-        assert_eq!(ask(bus.http(), "POST", "/services/Orders", body.as_bytes()).unwrap().0, 202);
-    }
+    fill(&bus);
     bus.says("the message is done and still in the store", 1);
     for (number, processors) in
         [another.clone(), String::new(), processor.to_owned() + &another].iter().enumerate()
