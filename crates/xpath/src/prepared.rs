@@ -134,6 +134,11 @@ fn is_temporal(atom: &Atomic) -> bool {
     matches!(atom, Atomic::Moment(_) | Atomic::Duration(_))
 }
 
+/// The string value of a node, or a text.
+fn text_of(atom: &Atomic) -> &str {
+    atom.as_text().map_or("", |text| text)
+}
+
 fn is_ordered(op: BinaryOp) -> bool {
     !matches!(op, BinaryOp::Equal | BinaryOp::NotEqual)
 }
@@ -153,35 +158,6 @@ impl Prepared {
         if let Some(found) = self.begin()?.then(|| self.look_up(op, atom)).transpose()?.flatten() {
             return Ok(found);
         }
-        self.any_in_turn(op, atom, span)
-    }
-
-    /// Whether a node with this string value compares so with any of them; `untyped`: that is not of type `xs:string`.
-    fn any_node(&self, op: BinaryOp, text: &str, untyped: bool, span: Span) -> Result<bool, Fault> {
-        let indexed = self.begin()?;
-        if self.rules != Rules::Compatible
-            && indexed
-            && let Some(found) = self.look_up_text(op, text, untyped)?
-        {
-            return Ok(found);
-        }
-        let atom = if untyped { Atomic::Untyped(text.into()) } else { Atomic::String(text.into()) };
-        if self.rules == Rules::Compatible
-            && indexed
-            && let Some(found) = self.look_up(op, &atom)?
-        {
-            return Ok(found);
-        }
-        self.any_in_turn(op, &atom, span)
-    }
-
-    /// Counts one more value; whether it is to be looked up.
-    fn begin(&self) -> Result<bool, Fault> {
-        spend(1)?;
-        Ok(self.atoms.len() > FEW && self.asked.fetch_add(1, Ordering::Relaxed) >= FEW)
-    }
-
-    fn any_in_turn(&self, op: BinaryOp, atom: &Atomic, span: Span) -> Result<bool, Fault> {
         spend(self.atoms.len() >> 1)?;
         for other in &self.atoms {
             if self.holds(op, atom, other, span)? {
@@ -191,13 +167,49 @@ impl Prepared {
         Ok(false)
     }
 
+    /// Whether a node with this string value compares so with any of them; `untyped`: that is not of type `xs:string`.
+    fn any_node(&self, op: BinaryOp, text: &str, untyped: bool, span: Span) -> Result<bool, Fault> {
+        let atom = || if untyped { Atomic::Untyped(text.into()) } else { Atomic::String(text.into()) };
+        if self.begin()? {
+            let found = match self.rules {
+                Rules::Compatible => self.look_up(op, &atom())?,
+                _ => self.look_up_text(op, text, untyped)?,
+            };
+            if let Some(found) = found {
+                return Ok(found);
+            }
+        }
+        spend(self.atoms.len() >> 1)?;
+        // Two texts are compared as they are: only what is of another type needs a value to be compared with.
+        let mut value = None;
+        for other in &self.atoms {
+            let holds = match (self.rules, other) {
+                (Rules::Nodes, other) => compare_texts(op, text, text_of(other)),
+                (Rules::Typed, Atomic::Untyped(other) | Atomic::String(other)) => {
+                    number::holds(op, text.cmp(other))
+                }
+                (Rules::Compatible, Atomic::Untyped(other) | Atomic::String(other)) if !is_ordered(op) => {
+                    number::holds(op, text.cmp(other))
+                }
+                _ => self.holds(op, value.get_or_insert_with(atom), other, span)?,
+            };
+            if holds {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Counts one more value; whether it is to be looked up.
+    fn begin(&self) -> Result<bool, Fault> {
+        spend(1)?;
+        Ok(self.atoms.len() > FEW && self.asked.fetch_add(1, Ordering::Relaxed) >= FEW)
+    }
+
     /// Whether two values compare so (XPath 2.0 section 3.5.2).
     fn holds(&self, op: BinaryOp, a: &Atomic, b: &Atomic, span: Span) -> Result<bool, Fault> {
         match self.rules {
-            Rules::Nodes => {
-                let text = |atom: &Atomic| atom.as_text().cloned().unwrap_or_default();
-                Ok(compare_texts(op, &text(a), &text(b)))
-            }
+            Rules::Nodes => Ok(compare_texts(op, text_of(a), text_of(b))),
             Rules::Compatible
                 if (is_ordered(op) || a.is_numeric() || b.is_numeric())
                     && !(is_temporal(a) && is_temporal(b)) =>
