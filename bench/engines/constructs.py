@@ -21,7 +21,8 @@ VALUES = ["position()", "position() - 1", "last()", "$i", "$i - 1", "price * vol
           "sum(price | volume)", "format-number(price, '#,##0.00')", "*[2]", "*[last()]", "preceding-sibling::order[1]/@id"]
 TESTS = ["position() = last()", "position() mod 2 = 1", "$i mod 2 = 0", "$symbol = 'IBM1'", "string-length(symbol) > 4",
          "contains(translate(symbol, 'i', 'I'), 'IB')", "normalize-space($symbol) != ''", "string(@id) = ''", "symbol and price > 200"]
-PREDICATES = ["@id = 3", "@id = '3'", "@id = $i", "@id = current()/@k", "symbol = $symbol", "price > 150", "@k + 1 = 3", "position() mod 2 = 1",
+# (Nodes that are chosen by an equality are indexed from the second time on: `!=` shows what a comparison costs, `=` the index.)
+PREDICATES = ["@id != 3", "@id != '3'", "@id != $i", "@id != current()/@k", "symbol != $symbol", "@id = $i", "symbol = $symbol", "price > 150", "@k + 1 = 3", "position() mod 2 = 1",
               "starts-with(symbol, 'IBM')", "string-length(symbol) > 4", "concat(@k, symbol) = '1IBM1'", "local-name() = 'order'"]
 
 

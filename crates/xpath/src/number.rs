@@ -135,8 +135,19 @@ pub fn arithmetic(op: BinaryOp, a: f64, b: f64) -> f64 {
         BinaryOp::Subtract => a - b,
         BinaryOp::Multiply => a * b,
         BinaryOp::Divide => a / b,
-        _ => a % b,
+        _ => modulo(a, b),
     }
+}
+
+/// `mod`: the remainder, with the sign of the dividend. The general way goes bit by bit, so small whole numbers are divided as integers.
+#[inline]
+fn modulo(a: f64, b: f64) -> f64 {
+    let (dividend, divisor) = (a as i32, b as i32);
+    // (What is no such number is another one than its integer. Of a negative dividend even 0 is negative.)
+    if dividend > 0 && divisor != 0 && f64::from(dividend) == a && f64::from(divisor) == b {
+        return f64::from(dividend % divisor);
+    }
+    a % b
 }
 
 /// One of the six comparisons of two numbers (section 3.4).
@@ -193,6 +204,34 @@ mod tests {
         for s in ["", "-", ".", "+1", "1e3", "1 2", "--1", "Infinity", "NaN", "0x1", "1..2", "\u{a0}1", "- 1"]
         {
             assert!(parse(s).is_nan(), "{s}");
+        }
+    }
+
+    #[test]
+    fn remainders() {
+        let numbers = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            2.5,
+            7.0,
+            -7.0,
+            2147483647.0,
+            2147483648.0,
+            -2147483648.0,
+            1e300,
+            f64::INFINITY,
+            f64::NAN,
+        ];
+        for a in numbers {
+            for b in numbers {
+                let (found, expected) = (arithmetic(BinaryOp::Modulo, a, b), a % b);
+                assert!(
+                    found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan(),
+                    "{a} mod {b}: {found}"
+                );
+            }
         }
     }
 

@@ -13,7 +13,31 @@ use std::collections::HashSet;
 
 impl<'a> Eval<'a> {
     pub(super) fn compare(&self, op: BinaryOp, a: &'a Op, b: &'a Op, at: Frame) -> Result<bool, Fault> {
-        let (ta, tb) = (a.ty(), b.ty());
+        // Numbers and equal texts are the most frequent: they do not need the room on the stack that the others do.
+        match (a.ty(), b.ty()) {
+            (Type::Number, Type::Number) => {
+                let left = self.number_at_hand(a, at)?;
+                Ok(relation(op, left, self.number_at_hand(b, at)?))
+            }
+            (Type::String, Type::String) if matches!(op, BinaryOp::Equal | BinaryOp::NotEqual) => {
+                let left = self.string(a, at)?;
+                let equal = match b {
+                    Op::Text(right) => *left == **right,
+                    _ => left == self.string(b, at)?,
+                };
+                Ok(equal == (op == BinaryOp::Equal))
+            }
+            types => self.compare_typed(op, (a, b), types, at),
+        }
+    }
+
+    fn compare_typed(
+        &self,
+        op: BinaryOp,
+        (a, b): (&'a Op, &'a Op),
+        (ta, tb): (Type, Type),
+        at: Frame,
+    ) -> Result<bool, Fault> {
         match (ta, tb) {
             (Type::Any, Type::NodeSet) | (Type::NodeSet, Type::Any) | (Type::Any, _) | (_, Type::Any) => {}
             (Type::NodeSet, Type::NodeSet) => {
@@ -33,10 +57,6 @@ impl<'a> Eval<'a> {
             (_, Type::NodeSet) => {
                 let scalar = self.scalar(a, at)?;
                 return self.compare_nodes_scalar(op.mirrored(), b, &scalar, at);
-            }
-            (Type::Number, Type::Number) => {
-                let left = self.number(a, at)?;
-                return Ok(relation(op, left, self.number(b, at)?));
             }
             _ => {
                 let left = self.scalar(a, at)?;

@@ -190,7 +190,7 @@ impl<'a> Eval<'a> {
                     spend(1)?;
                     // (It does not use position and size.)
                     let inner = Frame { node: node.at(n), position: 1, size: 1 };
-                    if self.boolean(op, inner)? { f(n) } else { Ok(true) }
+                    if self.condition(op, inner)? { f(n) } else { Ok(true) }
                 };
                 if let Some(joined) = self.joined_nodes(step, node)? {
                     for n in joined {
@@ -218,6 +218,29 @@ impl<'a> Eval<'a> {
                 Ok(true)
             }
         }
+    }
+
+    /// The first child, or the attribute, with a name, which is what most paths are: `Some(None)`, there is none. `None`: another step.
+    #[inline]
+    pub(super) fn first_near(
+        &self,
+        doc: &Document,
+        step: &Step,
+        node: Node,
+    ) -> Result<Option<Option<Node>>, Fault> {
+        let Test::Name(index) = &step.test else { return Ok(None) };
+        if !step.predicates.is_empty() || !matches!(step.axis, Axis::Child | Axis::Attribute) {
+            return Ok(None);
+        }
+        let Some(name) = self.name(*index, node.doc, doc) else { return Ok(Some(None)) };
+        if step.axis == Axis::Attribute {
+            spend(1)?;
+            return Ok(Some(doc.attribute_by_name(node.id, name).map(|found| node.at(found))));
+        }
+        let found = doc.child_named(node.id, name);
+        let to = found.or_else(|| doc.last_child(node.id)).unwrap_or(node.id);
+        spend(1 + (to.index().abs_diff(node.id.index()) >> 4))?;
+        Ok(Some(found.map(|found| node.at(found))))
     }
 
     /// The nodes of a union of paths to children, each of one step: `a | b | text()`. They are found in one pass, in document

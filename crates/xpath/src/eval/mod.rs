@@ -295,6 +295,15 @@ impl<'a> Eval<'a> {
         }
     }
 
+    /// As [`Eval::boolean`], for a condition that is mostly a comparison.
+    #[inline(always)]
+    fn condition(&self, op: &'a Op, at: Frame) -> Result<bool, Fault> {
+        match op {
+            Op::Compare(op, both) => self.compare(*op, &both.0, &both.1, at),
+            _ => self.boolean(op, at),
+        }
+    }
+
     pub fn boolean(&self, op: &'a Op, at: Frame) -> Result<bool, Fault> {
         Ok(match op {
             Op::Or(items) => {
@@ -354,12 +363,22 @@ impl<'a> Eval<'a> {
         })
     }
 
+    /// As [`Eval::number`], without a call where the number is at hand.
+    #[inline(always)]
+    fn number_at_hand(&self, op: &'a Op, at: Frame) -> Result<f64, Fault> {
+        match op {
+            Op::Number(n) => Ok(*n),
+            Op::Call(Core::Position, ..) => Ok(at.position as f64),
+            _ => self.number(op, at),
+        }
+    }
+
     pub fn number(&self, op: &'a Op, at: Frame) -> Result<f64, Fault> {
         Ok(match op {
             Op::Number(n) => *n,
             Op::Arithmetic(op, both) => {
-                let a = self.number(&both.0, at)?;
-                arithmetic(*op, a, self.number(&both.1, at)?)
+                let a = self.number_at_hand(&both.0, at)?;
+                arithmetic(*op, a, self.number_at_hand(&both.1, at)?)
             }
             Op::Negate(a) => -self.number(a, at)?,
             Op::Call(core, args, span) => match core {

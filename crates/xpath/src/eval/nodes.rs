@@ -55,6 +55,11 @@ impl<'a> Eval<'a> {
                 if p.from_one.ordered
                     && let Some((doc, node)) = self.direct(p, at)? =>
             {
+                if let [step] = &*p.steps
+                    && let Some(near) = self.first_near(doc, step, node)?
+                {
+                    return Ok(near);
+                }
                 self.walk(doc, node.doc, &p.steps, node.id, &mut |n| {
                     first = Some(node.at(n));
                     Ok(false)
@@ -443,7 +448,7 @@ impl<'a> Eval<'a> {
             Predicate::Last => at.position == at.size,
             Predicate::Never => false,
             Predicate::Number(op) => self.number(op, at)? == at.position as f64,
-            Predicate::Boolean(op) => self.boolean(op, at)?,
+            Predicate::Boolean(op) => self.condition(op, at)?,
             Predicate::Any(op) => match self.value(op, at)? {
                 Value::Number(n) => n == at.position as f64,
                 Value::Atomic(a) if a.is_numeric() => a.to_double() == at.position as f64,
