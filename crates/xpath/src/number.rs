@@ -141,7 +141,7 @@ pub fn arithmetic(op: BinaryOp, a: f64, b: f64) -> f64 {
 
 /// `mod`: the remainder, with the sign of the dividend. The general way goes bit by bit, so small whole numbers are divided as integers.
 #[inline]
-fn modulo(a: f64, b: f64) -> f64 {
+pub(crate) fn modulo(a: f64, b: f64) -> f64 {
     let (dividend, divisor) = (a as i32, b as i32);
     // (What is no such number is another one than its integer. Of a negative dividend even 0 is negative.)
     if dividend > 0 && divisor != 0 && f64::from(dividend) == a && f64::from(divisor) == b {

@@ -59,6 +59,13 @@ impl Simple {
     }
 }
 
+/// What [`Eval::near`] finds.
+pub(crate) enum Near {
+    None,
+    Node(NodeId),
+    Several,
+}
+
 #[cfg(test)]
 thread_local! {
     /// For the tests: all paths run in the general way.
@@ -220,27 +227,33 @@ impl<'a> Eval<'a> {
         }
     }
 
-    /// The first child, or the attribute, with a name, which is what most paths are: `Some(None)`, there is none. `None`: another step.
+    /// The first child, or the attribute, with a name, which is what most paths lead to; with `only` that, if there is no other. `None`: another step.
     #[inline]
-    pub(super) fn first_near(
+    pub(crate) fn near(
         &self,
         doc: &Document,
         step: &Step,
         node: Node,
-    ) -> Result<Option<Option<Node>>, Fault> {
+        only: bool,
+    ) -> Result<Option<Near>, Fault> {
         let Test::Name(index) = &step.test else { return Ok(None) };
         if !step.predicates.is_empty() || !matches!(step.axis, Axis::Child | Axis::Attribute) {
             return Ok(None);
         }
-        let Some(name) = self.name(*index, node.doc, doc) else { return Ok(Some(None)) };
+        let Some(name) = self.name(*index, node.doc, doc) else { return Ok(Some(Near::None)) };
         if step.axis == Axis::Attribute {
             spend(1)?;
-            return Ok(Some(doc.attribute_by_name(node.id, name).map(|found| node.at(found))));
+            return Ok(Some(doc.attribute_by_name(node.id, name).map_or(Near::None, Near::Node)));
         }
-        let found = doc.child_named(node.id, name);
-        let to = found.or_else(|| doc.last_child(node.id)).unwrap_or(node.id);
-        spend(1 + (to.index().abs_diff(node.id.index()) >> 4))?;
-        Ok(Some(found.map(|found| node.at(found))))
+        let first = doc.child_named(node.id, name);
+        let found = match first {
+            None => Near::None,
+            Some(first) if only && doc.sibling_named(first, name).is_some() => Near::Several,
+            Some(first) => Near::Node(first),
+        };
+        let seen = first.filter(|_| !only).or_else(|| doc.last_child(node.id)).unwrap_or(node.id);
+        spend(1 + (seen.index().abs_diff(node.id.index()) >> 4))?;
+        Ok(Some(found))
     }
 
     /// The nodes of a union of paths to children, each of one step: `a | b | text()`. They are found in one pass, in document

@@ -1,5 +1,6 @@
 //! Operations as nodes: paths run depth-first, predicates count along them.
 
+use super::direct::Near;
 use super::{Each, Eval, Fault, Frame, Walk, fault, spend};
 use crate::ast::{Axis, BinaryOp};
 use crate::error::Span;
@@ -56,9 +57,12 @@ impl<'a> Eval<'a> {
                     && let Some((doc, node)) = self.direct(p, at)? =>
             {
                 if let [step] = &*p.steps
-                    && let Some(near) = self.first_near(doc, step, node)?
+                    && let Some(near) = self.near(doc, step, node, false)?
                 {
-                    return Ok(near);
+                    return Ok(match near {
+                        Near::Node(first) => Some(node.at(first)),
+                        Near::None | Near::Several => None,
+                    });
                 }
                 self.walk(doc, node.doc, &p.steps, node.id, &mut |n| {
                     first = Some(node.at(n));

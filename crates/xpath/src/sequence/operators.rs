@@ -6,7 +6,7 @@ use crate::atomic::large;
 use crate::atomic::{Atomic, AtomicType, Decimal, Duration, DurationKind, Kind, MomentKind};
 use crate::error::{Span, XPathError};
 use crate::eval::Fault;
-use crate::number::holds;
+use crate::number::{holds, modulo};
 use num_bigint::BigInt;
 use std::cmp::Ordering;
 
@@ -334,7 +334,7 @@ pub(crate) fn doubles(op: Arithmetic, x: f64, y: f64) -> f64 {
         Arithmetic::Subtract => x - y,
         Arithmetic::Multiply => x * y,
         Arithmetic::Divide => x / y,
-        _ => x % y,
+        _ => modulo(x, y),
     }
 }
 

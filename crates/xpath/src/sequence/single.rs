@@ -12,6 +12,7 @@ use super::plan::{Arithmetic, Seq, SeqOp};
 use crate::ast::BinaryOp;
 use crate::atomic::{Atomic, Decimal, parse_double};
 use crate::error::Span;
+use crate::eval::direct::Near;
 use crate::eval::{Eval, Fault, Frame, grown, push_part, spend};
 use crate::functions as text;
 use crate::number::{self, holds};
@@ -161,6 +162,21 @@ impl<'a> Eval<'a> {
     #[inline]
     fn whole_of(&self, op: &Op, at: Frame) -> Option<i64> {
         match op {
+            Op::Sequence(s) => match &s.kind {
+                // (`position() mod 2`; operands of operands are evaluated in the usual way.)
+                Seq::Arithmetic(op, a, b) => {
+                    integers(*op, self.simply_whole(a, at)?, self.simply_whole(b, at)?)
+                }
+                kind => whole(kind, at),
+            },
+            op => self.simply_whole(op, at),
+        }
+    }
+
+    /// The same of an operand that is no calculation.
+    #[inline]
+    fn simply_whole(&self, op: &Op, at: Frame) -> Option<i64> {
+        match op {
             Op::Variable(index, ..) => match self.local(*index) {
                 Some(Value::Atomic(Atomic::Integer(n))) => Some(*n),
                 _ => None,
@@ -200,11 +216,22 @@ impl<'a> Eval<'a> {
     fn single_of_path(&self, path: &'a Path, at: Frame) -> Result<Option<Single<'a>>, Fault> {
         let Some((doc, node)) = self.direct(path, at)? else { return Ok(None) };
         let (mut found, mut several) = (None, false);
-        self.walk(doc, node.doc, &path.steps, node.id, &mut |n| {
-            several = found.is_some();
-            found = Some(n);
-            Ok(!several)
-        })?;
+        let near = match &*path.steps {
+            [step] => self.near(doc, step, node, true)?,
+            _ => None,
+        };
+        match near {
+            Some(Near::None) => {}
+            Some(Near::Node(n)) => found = Some(n),
+            Some(Near::Several) => return Ok(None),
+            None => {
+                _ = self.walk(doc, node.doc, &path.steps, node.id, &mut |n| {
+                    several = found.is_some();
+                    found = Some(n);
+                    Ok(!several)
+                })?
+            }
+        }
         match found {
             None => Ok(Some(Single::Empty)),
             Some(_) if several => Ok(None),
