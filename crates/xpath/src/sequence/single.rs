@@ -308,7 +308,8 @@ impl<'a> Eval<'a> {
         if tests::OFF.get() {
             return Ok(None);
         }
-        if let (Some(a), Some(b)) = (self.whole_of(a, at), self.whole_of(b, at)) {
+        let wholes = (self.whole_of(a, at), self.whole_of(b, at));
+        if let (Some(a), Some(b)) = wholes {
             return Ok(Some(Some(holds(op, a.cmp(&b)))));
         }
         match (a, b) {
@@ -320,7 +321,11 @@ impl<'a> Eval<'a> {
             }
             _ => {}
         }
-        let (Some(a), Some(b)) = (self.single_of(a, at)?, self.single_of(b, at)?) else { return Ok(None) };
+        let value = |op: &'a Op, whole: Option<i64>| match whole {
+            Some(n) => Ok(Some(Single::Integer(n))),
+            None => self.single_of(op, at),
+        };
+        let (Some(a), Some(b)) = (value(a, wholes.0)?, value(b, wholes.1)?) else { return Ok(None) };
         if let (Single::Text(a) | Single::Untyped(a), Single::Text(_) | Single::Untyped(_)) = (&a, &b) {
             spend(1 + (a.len() >> 7))?;
         }
@@ -464,6 +469,10 @@ impl<'a> Eval<'a> {
         let value = match op {
             None if at.node.as_atomic().is_some() => None,
             None => self.single_node(at.node)?,
+            Some(Op::Text(literal)) => {
+                spend(literal.len() >> 5)?;
+                return Ok(Some(Cow::Borrowed(literal)));
+            }
             Some(op) => self.single_of(op, at)?,
         };
         Ok(match value {
