@@ -156,7 +156,8 @@ pub(crate) fn detect(bytes: &[u8], hint: Option<&str>) -> Result<(Charset, usize
 
 /// The label in the encoding declaration of text that agrees with ASCII.
 fn declared(bytes: &[u8]) -> Option<String> {
-    if !bytes.starts_with(b"<?xml") {
+    // (`<?xml-stylesheet` begins a processing instruction.)
+    if !bytes.strip_prefix(b"<?xml")?.first().is_some_and(|&byte| crate::is_space(byte)) {
         return None;
     }
     let head = &bytes[..bytes.len().min(1024)];
@@ -283,6 +284,7 @@ mod tests {
             (utf16("<a/>", true, false), Some("utf-16"), Some("<a/>")),
             (utf16("<?xml version='1.0' encoding='utf-8'?><a/>", true, true), None, None),
             (b"\0\0\0<".to_vec(), None, None),
+            ("<?xml-stylesheet encoding='ISO-8859-1'?><a>\u{E9}</a>".into(), None, Some("<a>\u{E9}</a>")),
         ] {
             let got = decode(bytes.clone(), hint).ok().map(|d| String::from_utf8(d.text.to_vec()).unwrap());
             match want {

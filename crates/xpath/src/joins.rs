@@ -162,7 +162,8 @@ impl Compiler<'_> {
     pub(crate) fn join_of_list(&self, list: &Op, predicates: &[Predicate]) -> Option<Arc<Join>> {
         let comes_again = match list {
             Op::Variable(..) => true,
-            Op::Extension(.., results) => *results == Results::Stay,
+            // (`key()` gives the list that it keeps.)
+            Op::Extension(.., results) => matches!(results, Results::Stay | Results::FollowContext),
             Op::Sequence(s) => matches!(s.kind, Seq::Local(_) | Seq::Once(..)),
             _ => false,
         };

@@ -2,10 +2,19 @@
 //! step, or adds one to what it has so far, copies it a few times altogether, not at each step.
 
 use std::ops::{Deref, Range};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Shorter lists are copied when something is added.
 const LONG: usize = 32;
+
+/// A property of elements ([`Shared::mark`]) that all other properties imply: they are neither maps nor arrays nor functions.
+pub(crate) const FLAT: usize = 5;
+
+/// Whether elements that have the first property have the second.
+fn implies(property: usize, other: usize) -> bool {
+    property == other || property != 0 && other == FLAT
+}
 
 /// The list, of at most `u32::MAX` elements.
 #[derive(Debug, Clone)]
@@ -37,7 +46,8 @@ struct Joined<T> {
     whole: OnceLock<Piece<T>>,
     /// What was known of the list that was made longer: which elements of this one those are, and a mark ([`Shared::mark`]).
     before: Option<(Range<usize>, usize)>,
-    mark: OnceLock<usize>,
+    /// A property of all elements; 0: none is known.
+    mark: AtomicUsize,
 }
 
 impl<T> Piece<T> {
@@ -150,10 +160,12 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Remembers that all elements have some property, named by a number other than 0.
+    /// Remembers that all elements have some property, named by a number other than 0, unless it is known already; of several the last one.
     pub fn mark(&self, property: usize) {
-        if let Repr::Several(joined) = &self.0 {
-            let _ = joined.mark.set(property);
+        if let Repr::Several(joined) = &self.0
+            && !implies(joined.mark.load(Ordering::Relaxed), property)
+        {
+            joined.mark.store(property, Ordering::Relaxed);
         }
     }
 
@@ -161,9 +173,11 @@ impl<T> Shared<T> {
     pub fn unmarked(&self, property: usize) -> impl Iterator<Item = &T> {
         let mut known = 0..0;
         if let Repr::Several(joined) = &self.0 {
-            if joined.mark.get() == Some(&property) {
+            if implies(joined.mark.load(Ordering::Relaxed), property) {
                 known = 0..joined.len;
-            } else if let Some((range, _)) = joined.before.as_ref().filter(|(_, mark)| *mark == property) {
+            } else if let Some((range, _)) =
+                joined.before.as_ref().filter(|(_, mark)| implies(*mark, property))
+            {
                 known = range.clone();
             }
         }
@@ -217,10 +231,10 @@ impl<T: Clone> Shared<T> {
             Repr::Several(_) => (Piece::of(added.iter().cloned().collect()), added.len()),
         };
         let before = match &longer.0 {
-            Repr::Several(joined) => joined.mark.get().map(|mark| {
+            Repr::Several(joined) => {
                 let start = if at_end { 0 } else { added.len() };
-                (start..start + longer.len(), *mark)
-            }),
+                Some((start..start + longer.len(), joined.mark.load(Ordering::Relaxed)))
+            }
             Repr::One(_) => None,
         };
         // As in a binary counter: the pieces at that end that are shorter than twice what comes behind them are joined with it, so that
@@ -256,7 +270,7 @@ impl<T: Clone> Shared<T> {
             ),
             last => {
                 pieces.extend(last);
-                let (whole, mark) = (OnceLock::new(), OnceLock::new());
+                let (whole, mark) = (OnceLock::new(), AtomicUsize::new(0));
                 Shared(Repr::Several(Arc::new(Joined { pieces, len, made, whole, before, mark })))
             }
         }

@@ -134,6 +134,11 @@ fn functions_as_values() {
         fold-left#3 instance of function(item()*, item()*, function(item()*, item()) as item()*) as item()* ==> boolean:true
         map:size#1 instance of function(map(xs:string, item())) as xs:integer ==> boolean:true
         map:size#1 instance of function(array(*)) as xs:integer ==> boolean:false
+        contains(?, 'a') instance of function(item()) as item() ==> boolean:false
+        contains(?, 'a') instance of function(xs:string?) as xs:boolean ==> boolean:true
+        function($a as xs:int, $b as xs:string) as xs:date { current-date() }(?, 'a') instance of function(xs:int) as xs:date ==> boolean:true
+        function($a as xs:int, $b as xs:string) as xs:date { current-date() }(?, 'a') instance of function(xs:string) as xs:date ==> boolean:false
+        function($a as xs:int, $b as xs:string) as xs:date { current-date() }(1, ?) instance of function(xs:string) as xs:date ==> boolean:true
         function-lookup(xs:QName('fn:substring'), 2) instance of function(xs:string?, xs:double) as xs:string ==> boolean:true
         xs:NMTOKENS(' a  b ') ==> string:a string:b
         xs:IDREFS(()) ==> ()

@@ -34,6 +34,10 @@ fn results() {
     let input = "<r><a id='1'>x</a><b>y</b><a id='2'>z</a></r>";
     for (body, expected) in [
         ("<xsl:template match='a'><i><xsl:value-of select='@id'/></i></xsl:template>", "<i>1</i>y<i>2</i>"),
+        (
+            "<xsl:template match='/'><xsl:value-of select='element-available(\"e:document\")'/>,<xsl:value-of select='element-available(\"e:nothing\")'/></xsl:template>",
+            "true,false",
+        ),
         // Conflicts: priority, then the last in the stylesheet.
         ("<xsl:template match='a'>1</xsl:template><xsl:template match='r/a'>2</xsl:template>", "2y2"),
         ("<xsl:template match='a'>1</xsl:template><xsl:template match='a'>2</xsl:template>", "2y2"),

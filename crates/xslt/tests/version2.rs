@@ -481,6 +481,14 @@ fn sorting() {
         // Numbers as XPath 2.0 reads them, wherever the key comes from.
         (
             root!(
+                "<xsl:variable name='t'><e v='1e1'/><e v='2'/><e v='+3'/><e v='-1'/></xsl:variable>\
+                 <xsl:for-each select='$t/e'><xsl:sort select='@v' data-type='number'/><xsl:value-of select='@v'/>;</xsl:for-each>\
+                 <xsl:for-each select='$t/e'><xsl:sort select='@v | @w' data-type='{\"number\"}'/><xsl:value-of select='@v'/>;</xsl:for-each>"
+            ),
+            "-1;2;+3;1e1;-1;2;+3;1e1;",
+        ),
+        (
+            root!(
                 "<xsl:for-each select=\"'1e1', '2', '+3', '-1'\"><xsl:sort data-type='number'/><xsl:value-of select='.'/>;</xsl:for-each>"
             ),
             "-1;2;+3;1e1;",

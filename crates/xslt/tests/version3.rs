@@ -699,6 +699,31 @@ fn static_variables_of_modules() {
     }
 }
 
+/// `unparsed-text()` keeps the ends of lines as they are (F&O 3.1, section 14.8.5); `unparsed-text-lines()` knows them all.
+#[test]
+fn line_ends_of_texts() {
+    let sheet = "<xsl:stylesheet version='3.0' xmlns:xsl='http://www.w3.org/1999/XSL/Transform'><xsl:output method='text'/>\
+        <xsl:template match='/'><xsl:variable name='text' select=\"unparsed-text('t')\"/>\
+        <xsl:value-of select=\"string-to-codepoints(substring-before(substring-after($text, '&gt;'), '&lt;')), count(unparsed-text-lines('t'))\"/>\
+        </xsl:template></xsl:stylesheet>";
+    let sheet = Stylesheet::compile(sheet.as_bytes(), &CompileOptions::default()).unwrap();
+    let input = xml::Document::parse("<r/>", &xml::ParseOptions::default()).unwrap();
+    let texts = Modules(&[("t", "a\r\nb\rc\n")]);
+    let options = busbar_xslt::RunOptions { resolver: &texts, ..Default::default() };
+    let mut out = Vec::new();
+    sheet.transform_to(&input, xml::Document::ROOT, &[], &options, &mut out).unwrap();
+    assert_eq!(String::from_utf8_lossy(&out), "97 13 10 98 13 99 10 4");
+}
+
+/// `format-number()` reads texts as XPath 2.0 does, and an absent name is the default format.
+#[test]
+fn numbers_of_texts() {
+    check(&[(
+        "<xsl:variable name='n'><e>1e2</e></xsl:variable><xsl:value-of select=\"format-number($n/e, '0.0'), format-number($n, '0', ()), format-number($n/none, '0')\"/>",
+        "100.0 100 NaN",
+    )]);
+}
+
 /// More digits than the formatting of the standard library takes.
 #[test]
 fn many_digits() {

@@ -110,36 +110,72 @@ pub(crate) fn traits(name: &str) -> Traits {
     PACKED.binary_search(&packed(name.as_bytes())).map_or(Traits::default(), |at| TRAITS[at].1)
 }
 
-/// Boolean attributes, which stand without a value.
-pub(crate) fn is_boolean(attribute: &str) -> bool {
+/// Whether an attribute of an element is boolean, and stands without a value.
+pub(crate) fn is_boolean(element: &str, attribute: &str) -> bool {
     one_of(
         attribute,
         &[
-            "checked", "compact", "declare", "defer", "disabled", "ismap", "multiple", "nohref", "noresize",
-            "noshade", "nowrap", "readonly", "selected",
+            "checked", "compact", "declare", "defer", "disabled", "hidden", "ismap", "multiple", "nohref",
+            "noresize", "noshade", "nowrap", "readonly", "selected",
+        ],
+    ) || is_of(
+        element,
+        attribute,
+        &[
+            ("async", &["script"]),
+            ("autofocus", &["button", "input", "keygen", "select", "textarea"]),
+            ("autoplay", &["audio", "video"]),
+            ("controls", &["audio", "video"]),
+            ("default", &["track"]),
+            ("formnovalidate", &["button", "input"]),
+            ("loop", &["audio", "video"]),
+            ("muted", &["audio", "video"]),
+            ("novalidate", &["form"]),
+            ("open", &["details", "dialog"]),
+            ("required", &["input", "select", "textarea"]),
+            ("reversed", &["ol"]),
+            ("scoped", &["style"]),
+            ("seamless", &["iframe"]),
         ],
     )
 }
 
-/// Attributes whose value is a URI: characters beyond ASCII are escaped in it.
-pub(crate) fn is_uri(attribute: &str) -> bool {
-    one_of(
+/// Whether the value of an attribute of an element is a URI: characters beyond ASCII are escaped in it (XSLT and XQuery Serialization
+/// 3.1, appendix B).
+pub(crate) fn is_uri(element: &str, attribute: &str) -> bool {
+    is_of(
+        element,
         attribute,
         &[
-            "action",
-            "archive",
-            "background",
-            "cite",
-            "classid",
-            "codebase",
-            "data",
-            "href",
-            "longdesc",
-            "profile",
-            "src",
-            "usemap",
+            ("action", &["form"]),
+            ("archive", &["object"]),
+            ("background", &["body"]),
+            ("cite", &["blockquote", "del", "ins", "q"]),
+            ("classid", &["object"]),
+            ("codebase", &["applet", "object"]),
+            ("data", &["object"]),
+            ("datasrc", &["button", "div", "input", "object", "select", "span", "table", "textarea"]),
+            ("for", &["script"]),
+            ("formaction", &["button", "input"]),
+            ("href", &["a", "area", "base", "link"]),
+            ("icon", &["command"]),
+            ("longdesc", &["frame", "iframe", "img"]),
+            ("manifest", &["html"]),
+            ("name", &["a"]),
+            ("poster", &["video"]),
+            ("profile", &["head"]),
+            (
+                "src",
+                &["audio", "embed", "frame", "iframe", "img", "input", "script", "source", "track", "video"],
+            ),
+            ("usemap", &["img", "input", "object"]),
         ],
     )
+}
+
+/// Whether one of the rows is of that attribute, and names that element.
+fn is_of(element: &str, attribute: &str, rows: &[(&str, &[&str])]) -> bool {
+    rows.iter().any(|(name, elements)| name.eq_ignore_ascii_case(attribute) && one_of(element, elements))
 }
 
 fn one_of(name: &str, names: &[&str]) -> bool {
@@ -180,6 +216,8 @@ pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
         b'<' => Some(b"&lt;"),
         b'>' => Some(b"&gt;"),
         b'&' => Some(b"&amp;"),
+        // A parser would read it as a line feed.
+        b'\r' => Some(b"&#13;"),
         _ => None,
     });
 }
@@ -189,6 +227,7 @@ pub(crate) fn push_value(out: &mut Vec<u8>, value: &str) {
     push(out, value, value_escape::<false>, |byte, next| match byte {
         b'"' => Some(b"&quot;"),
         b'&' if next != Some(&b'{') => Some(b"&amp;"),
+        b'\r' => Some(b"&#13;"),
         _ => None,
     });
 }
@@ -267,10 +306,30 @@ mod tests {
     }
 
     #[test]
+    fn attributes() {
+        for (element, attribute, boolean, uri) in [
+            ("INPUT", "Checked", true, false),
+            ("video", "autoplay", true, false),
+            ("p", "autoplay", false, false),
+            ("details", "open", true, false),
+            ("a", "name", false, true),
+            ("input", "name", false, false),
+            ("option", "data", false, false),
+            ("Object", "DATA", false, true),
+            ("video", "poster", false, true),
+            ("li", "src", false, false),
+            ("", "", false, false),
+        ] {
+            let found = (is_boolean(element, attribute), is_uri(element, attribute));
+            assert_eq!(found, (boolean, uri), "{element} {attribute}");
+        }
+    }
+
+    #[test]
     fn escapes() {
         for (text, as_text, as_value) in [
             ("", "", ""),
-            ("a<b>&\"c\r\n\t\u{1}", "a&lt;b&gt;&amp;\"c\r\n\t\u{1}", "a<b>&amp;&quot;c\r\n\t\u{1}"),
+            ("a<b>&\"c\r\n\t\u{1}", "a&lt;b&gt;&amp;\"c&#13;\n\t\u{1}", "a<b>&amp;&quot;c&#13;\n\t\u{1}"),
             ("&{x}&", "&amp;{x}&amp;", "&{x}&amp;"),
             ("\u{A0}a\u{A9}\u{A0}", "&nbsp;a\u{A9}&nbsp;", "&nbsp;a\u{A9}&nbsp;"),
             (

@@ -173,6 +173,7 @@ fn elements_of_html_5() {
     let html = WriteOptions { method: Method::Html, include_content_type: false, ..WriteOptions::default() };
     let html5 = WriteOptions { html5: true, ..html.clone() };
     let doctype = WriteOptions { doctype_system: Some("a.dtd".into()), ..html.clone() };
+    let meta = WriteOptions { include_content_type: true, ..html5.clone() };
     let xhtml = "http://www.w3.org/1999/xhtml";
     for (input, options, want) in [
         (
@@ -181,6 +182,17 @@ fn elements_of_html_5() {
             format!("<!DOCTYPE html>\n<html xmlns=\"{xhtml}\"><script>a<b</script><br><p></p></html>"),
         ),
         (format!("<h:br xmlns:h='{xhtml}'/>"), &html, format!("<h:br xmlns:h=\"{xhtml}\"/>")),
+        (
+            "<audio controls='controls' open='open' name='\u{E9}' src='\u{E9}'>&#13;</audio>".to_owned(),
+            &html,
+            "<audio controls open=\"open\" name=\"\u{E9}\" src=\"%C3%A9\">&#13;</audio>".to_owned(),
+        ),
+        (
+            "<html><head><meta charset='x'/><meta name='y'/></head></html>".to_owned(),
+            &meta,
+            "<!DOCTYPE html>\n<html><head><meta http-equiv=\"Content-Type\" content=\"text/html; charset=UTF-8\"><meta name=\"y\"></head></html>"
+                .to_owned(),
+        ),
         (
             "<q:r xmlns:q='urn:q'/>".to_owned(),
             &doctype,

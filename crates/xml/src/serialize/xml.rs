@@ -355,11 +355,16 @@ impl<'a> Serializer<'a> {
         };
         if let Some((_, replaced)) = &mut self.other_meta
             && kind != Kind::Xml
-            && local.eq_ignore_ascii_case("http-equiv")
         {
-            *replaced |= value.trim_ascii().eq_ignore_ascii_case("content-type");
+            // HTML 5 has one declaration of the encoding.
+            *replaced |= local.eq_ignore_ascii_case("http-equiv")
+                && value.trim_ascii().eq_ignore_ascii_case("content-type")
+                || self.options.html5 && local.eq_ignore_ascii_case("charset");
         }
-        if kind == Kind::Html && value.eq_ignore_ascii_case(local) && html::is_boolean(local) {
+        if kind == Kind::Html
+            && value.eq_ignore_ascii_case(local)
+            && html::is_boolean(self.local_name(), local)
+        {
             return;
         }
         self.out.extend_from_slice(b"=\"");
@@ -370,7 +375,7 @@ impl<'a> Serializer<'a> {
             || self.options.normalization.is_some()
             || self.options.method == Method::Xhtml;
         let escapes = special && kind != Kind::Xml && self.options.escape_uri_attributes;
-        if escapes && html::is_uri(local) {
+        if escapes && html::is_uri(self.local_name(), local) {
             // Mapped characters are not escaped in URIs.
             let escaped = if value.is_ascii() { None } else { Some(html::escape_uri(value)) };
             each_run(self.out, escaped.as_deref().unwrap_or(value), &mut self.repertoire, push);
@@ -378,6 +383,14 @@ impl<'a> Serializer<'a> {
             self.characters(value, push);
         }
         self.out.push(b'"');
+    }
+
+    /// The local name of the element whose start tag is open.
+    fn local_name(&self) -> &str {
+        let name =
+            self.frames.last().and_then(|frame| self.names.get(frame.names as usize..)).unwrap_or_default();
+        let local = name.iter().position(|byte| *byte == b':').map_or(name, |colon| &name[colon + 1..]);
+        std::str::from_utf8(local).unwrap_or_default()
     }
 
     /// Text of the result: mapped characters are replaced, the others normalized and escaped by `push`.

@@ -157,6 +157,11 @@ impl AtomicType {
         TYPES.iter().find(|t| t.name == name)
     }
 
+    /// Its place in the table of all types.
+    pub(crate) fn index(&self) -> usize {
+        TYPES.iter().position(|ty| ty == self).unwrap_or(TYPES.len())
+    }
+
     /// The type of values of a kind.
     pub fn of(kind: Kind) -> &'static AtomicType {
         TYPES.iter().find(|t| t.kind == kind && t.is_plain()).unwrap_or(&TYPES[0])

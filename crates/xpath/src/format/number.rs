@@ -94,11 +94,27 @@ impl DecimalFormat {
         Ok(out)
     }
 
+    /// Whether a character of a pattern begins or ends quoted text, as in the JDK: an apostrophe that the format does not use otherwise
+    /// (as the grouping separator of Swiss amounts, `1'000`).
+    fn is_quote(&self, c: char) -> bool {
+        c == '\''
+            && ![
+                self.decimal_separator,
+                self.grouping_separator,
+                self.percent,
+                self.per_mille,
+                self.zero_digit,
+                self.digit,
+                self.pattern_separator,
+            ]
+            .contains(&c)
+    }
+
     /// Cuts off the part after the pattern separator.
     fn split(&self, pattern: &mut Vec<char>) -> Option<Vec<char>> {
         let mut quoted = false;
         for at in 0..pattern.len() {
-            if pattern[at] == '\'' {
+            if self.is_quote(pattern[at]) {
                 quoted = !quoted;
             } else if pattern[at] == self.pattern_separator && !quoted {
                 let negative = pattern.split_off(at + 1);
@@ -121,7 +137,7 @@ impl DecimalFormat {
         let mut at = 0;
         while at < pattern.len() {
             let c = pattern[at];
-            if c == '\'' {
+            if self.is_quote(c) {
                 if phase == 1 {
                     phase = 2;
                 }
@@ -341,5 +357,7 @@ mod tests {
         let german =
             DecimalFormat { decimal_separator: ',', grouping_separator: '.', ..DecimalFormat::default() };
         assert_eq!(german.format(1234567.891, "#.##0,00").as_deref(), Ok("1.234.567,89"));
+        let swiss = DecimalFormat { grouping_separator: '\'', ..DecimalFormat::default() };
+        assert_eq!(swiss.format(1234567.891, "#'##0.00").as_deref(), Ok("1'234'567.89"));
     }
 }

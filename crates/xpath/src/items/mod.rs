@@ -9,10 +9,12 @@ use crate::context::ExtensionName;
 use crate::eval::Fault;
 use crate::sequence::functions::{Call, Entry};
 use crate::sequence::types::SeqType;
+use crate::shared::FLAT;
 use crate::value::{Item, Value};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
+use std::num::NonZeroU64;
 use std::sync::{Arc, OnceLock};
 use tree::{Nested, Tree};
 
@@ -38,14 +40,25 @@ fn nesting_of(value: &Value) -> u32 {
     };
     match value {
         Value::Atomic(atom) => of(atom),
-        Value::Sequence(items) => items
-            .iter()
-            .map(|item| match item {
+        Value::Sequence(items) => {
+            let of_item = |item: &Item| match item {
                 Item::Atomic(atom) => of(atom),
                 Item::Node(_) => 0,
-            })
-            .max()
-            .unwrap_or(0),
+            };
+            let deepest = items.unmarked(FLAT).map(of_item).max().unwrap_or(0);
+            if deepest == 0 {
+                items.mark(FLAT);
+            }
+            deepest
+        }
+        _ => 0,
+    }
+}
+
+/// How many items are looked at where a value becomes part of a map or an array. The value itself is shared.
+pub(crate) fn looked_at(value: &Value) -> usize {
+    match value {
+        Value::Sequence(items) => items.unmarked(FLAT).count(),
         _ => 0,
     }
 }
@@ -117,6 +130,15 @@ impl Array {
     /// The members in order.
     pub fn members(&self) -> impl Iterator<Item = &Value> {
         self.0.iter()
+    }
+
+    /// Whether all members have a property; see [`Tree::all`].
+    pub(crate) fn all<E>(
+        &self,
+        property: Option<NonZeroU64>,
+        mut has: impl FnMut(&Value) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        self.0.all(property, &mut has)
     }
 
     pub(crate) fn set(&self, at: usize, member: Value) -> Result<Array, TooDeep> {
@@ -269,6 +291,15 @@ impl Map {
         }
     }
 
+    /// Whether all entries have a property; see [`Tree::all`].
+    pub(crate) fn all<E>(
+        &self,
+        property: Option<NonZeroU64>,
+        mut has: impl FnMut(&Atomic, &Value) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        self.pairs.all(property, &mut |pair| has(&pair.key, &pair.value))
+    }
+
     /// The entries, in the order of their keys.
     pub fn entries(&self) -> Vec<(&Atomic, &Value)> {
         let mut pairs: Vec<&Pair> = self.pairs.iter().collect();
@@ -335,6 +366,14 @@ pub(crate) struct Signature {
     pub result: Option<SeqType>,
 }
 
+impl Signature {
+    /// That of a partial application: the types of the parameters that stay open.
+    pub(crate) fn of_open(&self, is_open: impl Fn(usize) -> bool) -> Signature {
+        let open = self.params.iter().enumerate().filter(|(at, _)| is_open(*at));
+        Signature { params: open.map(|(_, ty)| ty.clone()).collect(), result: self.result.clone() }
+    }
+}
+
 /// The code of an inline function, of a reference to a named one, or of a partial application: its variables are the
 /// captured values, then the parameters.
 #[derive(Debug)]
@@ -394,6 +433,14 @@ impl FunctionItem {
     /// The number of its parameters.
     pub fn arity(&self) -> usize {
         self.arity
+    }
+
+    /// Its types: those that were declared, or those of the function of the language. `None`: they are not known.
+    pub(crate) fn types(&self) -> Option<Arc<Signature>> {
+        let named = |name: &NameValue| {
+            crate::sequence::functions::signature(&name.namespace, &name.local, self.arity)
+        };
+        self.signature.clone().or_else(|| self.name.as_deref().and_then(named))
     }
 
     /// Its name; `None`: it has none.

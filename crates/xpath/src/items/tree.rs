@@ -1,7 +1,9 @@
 //! A list that shares structure with the lists it was made from: a balanced tree with immutable branches.
 //! Every operation takes logarithmic time, so that a fold that adds one member at each step is not quadratic.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The nesting depth of the content: bounds the recursion of everything that walks it, dropping included.
 pub(crate) trait Nested {
@@ -21,6 +23,8 @@ struct Branch<T> {
     len: usize,
     height: u32,
     nesting: u32,
+    /// The last property that all its items were found to have ([`Tree::all`]); 0: none.
+    property: AtomicU64,
 }
 
 impl<T> Clone for Tree<T> {
@@ -39,7 +43,8 @@ impl<T: Clone + Nested> Tree<T> {
     fn node(left: Tree<T>, item: T, right: Tree<T>) -> Tree<T> {
         let (len, height) = (left.len() + right.len() + 1, left.height().max(right.height()) + 1);
         let nesting = item.nesting().max(left.nesting()).max(right.nesting());
-        Tree(Some(Arc::new(Branch { left, item, right, len, height, nesting })))
+        let property = AtomicU64::new(0);
+        Tree(Some(Arc::new(Branch { left, item, right, len, height, nesting, property })))
     }
 
     /// A list of items, in linear time.
@@ -197,6 +202,24 @@ impl<T: Clone + Nested> Tree<T> {
         first.concat(&second.split(1).1)
     }
 
+    /// Whether all items have a property. If it has a name, the branches whose items have it remember that, so that of a list made
+    /// from this one only what is new is looked at.
+    pub fn all<E>(
+        &self,
+        property: Option<NonZeroU64>,
+        has: &mut impl FnMut(&T) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        let Some(branch) = &self.0 else { return Ok(true) };
+        if property.is_some_and(|name| branch.property.load(Ordering::Relaxed) == name.get()) {
+            return Ok(true);
+        }
+        let all = branch.left.all(property, has)? && has(&branch.item)? && branch.right.all(property, has)?;
+        if let (true, Some(name)) = (all, property) {
+            branch.property.store(name.get(), Ordering::Relaxed);
+        }
+        Ok(all)
+    }
+
     /// The items in order.
     pub fn iter(&self) -> Iter<'_, T> {
         let mut iter = Iter { above: Vec::new() };
@@ -249,6 +272,21 @@ mod tests {
         branch.height
     }
 
+    #[test]
+    fn only_what_is_new_is_looked_at() {
+        let (mut tree, mut looks, name) = (Tree::of((0..1000).collect()), 0, NonZeroU64::new(1));
+        for at in 0..1000 {
+            tree = tree.insert(tree.len() / 2, at).set(at as usize, at);
+            let all = tree.all(name, &mut |_| {
+                looks += 1;
+                Ok::<_, ()>(true)
+            });
+            assert_eq!(all, Ok(true));
+        }
+        // All items once, then the branches above the two changed ones.
+        assert!(looks < 1000 + 1000 * 2 * 15, "{looks}");
+    }
+
     proptest! {
         /// Against a vector: the same items, balanced at every step.
         #[test]
@@ -286,6 +324,10 @@ mod tests {
                 check(&tree);
                 prop_assert_eq!(tree.iter().copied().collect::<Vec<_>>(), list.clone());
                 prop_assert_eq!(tree.nesting(), list.iter().copied().max().unwrap_or(0));
+                for limit in [4, 9] {
+                    let all = tree.all(NonZeroU64::new(limit), &mut |item| Ok::<_, ()>(u64::from(*item) < limit));
+                    prop_assert_eq!(all, Ok(list.iter().all(|item| u64::from(*item) < limit)));
+                }
             }
         }
     }

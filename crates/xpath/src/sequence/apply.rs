@@ -1,6 +1,7 @@
 //! Functions as values: their creation and calls; lookups in maps and arrays.
 
 use super::functions::Call;
+use super::joined::Collected;
 use super::operators::failed;
 use super::{array_value, bounded};
 use crate::atomic::Atomic;
@@ -208,11 +209,16 @@ impl<'a> Eval<'a> {
         // The function, which arguments are open, and the others.
         let places: String = args.iter().map(|arg| if arg.is_none() { '?' } else { 'x' }).collect();
         let open = args.iter().filter(|arg| arg.is_none()).count();
+        let signature = match &function {
+            Atomic::Function(function) => function.types(),
+            _ => None,
+        };
+        let signature = signature.map(|types| Arc::new(types.of_open(|at| args[at].is_none())));
         let mut values = vec![Value::Atomic(function), Value::from(places)];
         for arg in args.iter().flatten() {
             values.push(self.value(arg, at)?);
         }
-        function_value(FunctionItem::new(None, open, None, Body::Native(partially, values.into())), span)
+        function_value(FunctionItem::new(None, open, signature, Body::Native(partially, values.into())), span)
     }
 
     /// Coerces a function to another type.
@@ -268,10 +274,10 @@ impl<'a> Eval<'a> {
             Some(key) => Some(self.atoms_of(&self.value(key, at)?)?),
             None => None,
         };
-        let mut out = Vec::new();
-        let mut push = |value: &Value| -> Result<(), Fault> {
-            spend(1 + (value.len() >> 1))?;
-            out.extend(value.items());
+        let mut out = Collected::default();
+        let mut push = |value: Value| -> Result<(), Fault> {
+            spend(1)?;
+            out.add(value)?;
             bounded(out.len(), span)
         };
         for item in from.items() {
@@ -286,19 +292,19 @@ impl<'a> Eval<'a> {
             match (&keys, &atom) {
                 (Some(keys), _) => {
                     for key in keys {
-                        push(&self.found(&atom, key, span)?)?;
+                        push(self.found(&atom, key, span)?)?;
                     }
                 }
                 (None, Atomic::Map(map)) => {
                     for (_, value) in map.entries() {
-                        push(value)?;
+                        push(value.clone())?;
                     }
                 }
-                (None, Atomic::Array(array)) => array.members().try_for_each(&mut push)?,
+                (None, Atomic::Array(array)) => array.members().cloned().try_for_each(&mut push)?,
                 _ => {}
             }
         }
-        Ok(Value::from_items(out))
+        out.value()
     }
 
     /// The value of a map or an array for a key.

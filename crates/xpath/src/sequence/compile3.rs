@@ -143,9 +143,7 @@ impl Compiler<'_> {
         let args = params.iter().map(|(_, local)| variable(local, span)).collect();
         let body = Expr { kind: ExprKind::Call(name.clone(), args), span, depth: 2 };
         let full = self.full_name(name);
-        let uri = Some(&*full.namespace).filter(|uri| !uri.is_empty());
-        let types = self.options.library.types(uri, &full.local, arity);
-        let signature = types.map(|types| Signature { params: types.params.into(), result: types.result });
+        let signature = self.declared(&full, arity);
         self.code(Vec::new(), params, &body, |program, arity| Code {
             name: Some(Arc::new(full)),
             arity,
@@ -153,6 +151,13 @@ impl Compiler<'_> {
             program,
             sees_context: true,
         })
+    }
+
+    /// The types of an extension function.
+    fn declared(&self, name: &NameValue, arity: usize) -> Option<Signature> {
+        let uri = Some(&*name.namespace).filter(|uri| !uri.is_empty());
+        let types = self.options.library.types(uri, &name.local, arity)?;
+        Some(Signature { params: types.params.into(), result: types.result })
     }
 
     fn full_name(&self, name: &QName) -> NameValue {
@@ -187,10 +192,15 @@ impl Compiler<'_> {
             }
         }
         let body = Expr { kind: ExprKind::Call(name.clone(), passed), span, depth: 2 };
+        let full = self.full_name(name);
+        let named = || super::functions::signature(&full.namespace, &full.local, args.len());
+        let types = self.declared(&full, args.len()).map(Arc::new).or_else(named);
+        let is_open = |at: usize| matches!(args[at].kind, ExprKind::Placeholder);
+        let signature = types.map(|types| Arc::new(types.of_open(is_open)));
         self.code(captured, params, &body, |program, arity| Code {
             name: None,
             arity,
-            signature: None,
+            signature,
             program,
             sees_context: true,
         })

@@ -19,7 +19,7 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.long.as_ref().map_or(0, Shared::len) + self.items.len()
     }
 

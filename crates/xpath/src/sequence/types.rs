@@ -8,6 +8,7 @@ use crate::eval::{Eval, Fault};
 use crate::items::Signature;
 use crate::options::NamespaceResolver;
 use crate::value::{Item, Node, Value};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use xml::NodeKind;
 
@@ -22,6 +23,9 @@ pub struct SeqType {
     many: bool,
     /// The source text.
     shown: Box<str>,
+    /// Of maps and arrays with types: the name of the property that their content has ([`crate::items::Map::all`]). `None`: it has none,
+    /// because there are names of elements, signatures or many parts in it.
+    property: Option<NonZeroU64>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -163,7 +167,38 @@ impl SeqType {
             }
         };
         let shown = source.get(ty.span.range()).unwrap_or("").into();
-        Ok(SeqType { item, optional: ty.optional, many: ty.many, shown })
+        let mut compiled = SeqType { item, optional: ty.optional, many: ty.many, shown, property: None };
+        if let ItemTest::Map(Some(_)) | ItemTest::Array(Some(_)) = compiled.item {
+            compiled.property = compiled.numbered(1).and_then(NonZeroU64::new);
+        }
+        Ok(compiled)
+    }
+
+    /// A number that only types with the same meaning have: `digits`, one for the type, and those of its parts. `None`: it has none.
+    fn numbered(&self, digits: u64) -> Option<u64> {
+        let item = match &self.item {
+            ItemTest::Nothing => 0,
+            ItemTest::Item => 1,
+            ItemTest::Error => 2,
+            ItemTest::Function(None) => 3,
+            ItemTest::Map(None) => 4,
+            ItemTest::Map(Some(_)) => 5,
+            ItemTest::Array(None) => 6,
+            ItemTest::Array(Some(_)) => 7,
+            ItemTest::Node(KindTest::Any) => 8,
+            ItemTest::Node(KindTest::Element(None)) => 9,
+            ItemTest::Node(KindTest::Attribute(None)) => 10,
+            ItemTest::Node(KindTest::Text) => 11,
+            ItemTest::Atomic(ty) => 12 + ty.index(),
+            ItemTest::Function(Some(_)) | ItemTest::Node(_) => return None,
+        };
+        let digit = item << 2 | usize::from(self.optional) << 1 | usize::from(self.many);
+        let digits = digits.checked_mul(256)?.checked_add(u64::from(u8::try_from(digit).ok()?))?;
+        match &self.item {
+            ItemTest::Map(Some(types)) => types.1.numbered(types.0.numbered(digits)?),
+            ItemTest::Array(Some(member)) => member.numbered(digits),
+            _ => Some(digits),
+        }
     }
 
     /// Whether a value has the type.
@@ -176,11 +211,41 @@ impl SeqType {
             return Ok(false);
         }
         for item in value.items() {
-            if !self.item.matches(&item, eval)? {
+            if !self.matches_item(&item, eval)? {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// Whether an item has the type of the items.
+    fn matches_item(&self, item: &Item, eval: &Eval<'_>) -> Result<bool, Fault> {
+        Ok(match (&self.item, item) {
+            (ItemTest::Nothing, _) => false,
+            (ItemTest::Item, _) => true,
+            (ItemTest::Atomic(ty), Item::Atomic(atom)) => ty.matches(atom),
+            (ItemTest::Function(None), Item::Atomic(atom)) => atom.is_function(),
+            (ItemTest::Function(Some(signature)), Item::Atomic(atom)) => {
+                return function_matches(atom, signature, eval);
+            }
+            (ItemTest::Map(None), Item::Atomic(Atomic::Map(_))) => true,
+            (ItemTest::Map(Some(types)), Item::Atomic(Atomic::Map(map))) => {
+                return map.all(self.property, |key, value| {
+                    crate::eval::spend(1)?;
+                    Ok(types.0.matches_in(&Value::from(key.clone()), eval)?
+                        && types.1.matches_in(value, eval)?)
+                });
+            }
+            (ItemTest::Array(None), Item::Atomic(Atomic::Array(_))) => true,
+            (ItemTest::Array(Some(ty)), Item::Atomic(Atomic::Array(array))) => {
+                return array.all(self.property, |member| {
+                    crate::eval::spend(1)?;
+                    ty.matches_in(member, eval)
+                });
+            }
+            (ItemTest::Node(test), Item::Node(node)) => test.matches(*node, eval)?,
+            _ => false,
+        })
     }
 
     fn admits(&self, count: usize) -> bool {
@@ -236,7 +301,7 @@ impl SeqType {
             (ItemTest::Atomic(_) | ItemTest::Item, ..) => {}
             (_, Value::Sequence(items), Some(mark)) => {
                 for item in items.unmarked(mark) {
-                    if !self.item.matches(item, eval)? {
+                    if !self.matches_item(item, eval)? {
                         return Err(wrong(item));
                     }
                 }
@@ -244,7 +309,7 @@ impl SeqType {
             }
             _ => {
                 for item in value.items() {
-                    if !self.item.matches(&item, eval)? {
+                    if !self.matches_item(&item, eval)? {
                         return Err(wrong(&item));
                     }
                 }
@@ -357,42 +422,6 @@ impl ItemTest {
             _ => self == other,
         }
     }
-
-    fn matches(&self, item: &Item, eval: &Eval<'_>) -> Result<bool, Fault> {
-        Ok(match (self, item) {
-            (ItemTest::Nothing, _) => false,
-            (ItemTest::Item, _) => true,
-            (ItemTest::Atomic(ty), Item::Atomic(atom)) => ty.matches(atom),
-            (ItemTest::Function(None), Item::Atomic(atom)) => atom.is_function(),
-            (ItemTest::Function(Some(signature)), Item::Atomic(atom)) => {
-                return function_matches(atom, signature, eval);
-            }
-            (ItemTest::Map(None), Item::Atomic(Atomic::Map(_))) => true,
-            (ItemTest::Map(Some(types)), Item::Atomic(Atomic::Map(map))) => {
-                crate::eval::spend(map.len())?;
-                for (key, value) in map.entries() {
-                    if !types.0.matches_in(&Value::from(key.clone()), eval)?
-                        || !types.1.matches_in(value, eval)?
-                    {
-                        return Ok(false);
-                    }
-                }
-                true
-            }
-            (ItemTest::Array(None), Item::Atomic(Atomic::Array(_))) => true,
-            (ItemTest::Array(Some(ty)), Item::Atomic(Atomic::Array(array))) => {
-                crate::eval::spend(array.len())?;
-                for member in array.members() {
-                    if !ty.matches_in(member, eval)? {
-                        return Ok(false);
-                    }
-                }
-                true
-            }
-            (ItemTest::Node(test), Item::Node(node)) => test.matches(*node, eval)?,
-            _ => false,
-        })
-    }
 }
 
 /// Whether a function has a type: as many parameters, each of which accepts at least the required type, and a result of at most the
@@ -442,11 +471,7 @@ fn function_matches(atom: &Atomic, wanted: &Signature, eval: &Eval<'_>) -> Resul
     if function.arity != wanted.params.len() {
         return Ok(false);
     }
-    let named = || {
-        let name = function.name.as_ref()?;
-        crate::sequence::functions::signature(&name.namespace, &name.local, function.arity)
-    };
-    let Some(signature) = function.signature.clone().or_else(named) else { return Ok(true) };
+    let Some(signature) = function.types() else { return Ok(true) };
     let params = signature.params.iter().zip(&wanted.params).all(|(ty, wanted)| match (ty, wanted) {
         (None, _) => true,
         (Some(ty), None) => ty.is_anything(),

@@ -143,7 +143,8 @@ impl Host for Named<'_> {
             "element-available" => Value::Boolean(
                 namespace == XSLT
                     && super::is_available_in_2(local)
-                    && (local != "evaluate" || self.language.evaluates),
+                    && (local != "evaluate" || self.language.evaluates)
+                    || super::Extension::find(namespace, local).is_some(),
             ),
             "type-available" => Value::Boolean(type_available(namespace, local)),
             _ => {

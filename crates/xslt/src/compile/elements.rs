@@ -114,6 +114,32 @@ pub(crate) fn is_of_version3(local: &str) -> bool {
     )
 }
 
+/// An instruction of an extension namespace.
+#[derive(Copy, Clone, PartialEq)]
+pub(crate) enum Extension {
+    /// `exsl:document`.
+    Document,
+    /// Xalan's `redirect:write`.
+    RedirectWrite,
+}
+
+impl Extension {
+    /// The instruction of that name.
+    pub fn find(namespace: &str, local: &str) -> Option<Extension> {
+        match (namespace, local) {
+            (crate::functions::EXSLT_COMMON, "document") => Some(Extension::Document),
+            (
+                "http://xml.apache.org/xalan/redirect"
+                | "org.apache.xalan.lib.Redirect"
+                | "xalan://org.apache.xalan.lib.Redirect"
+                | "org.apache.xalan.xslt.extensions.Redirect",
+                "write",
+            ) => Some(Extension::RedirectWrite),
+            _ => None,
+        }
+    }
+}
+
 /// For `element-available()`.
 pub(crate) fn is_available(local: &str) -> bool {
     INSTRUCTIONS.contains(&local)

@@ -1,6 +1,6 @@
 //! Template bodies: instructions (XSLT 1.0 sections 7 to 13).
 
-use super::elements::OTHERS;
+use super::elements::{Extension, OTHERS};
 use super::{Compiler, XSLT, is_qname, is_space};
 use crate::expr::{namespace_of, scope_of};
 use crate::functions::EXSLT_FUNCTIONS;
@@ -174,22 +174,15 @@ impl Compiler<'_> {
     /// An extension element: `exsl:document` and Xalan's `redirect:write` are `xsl:result-document`.
     fn extension(&mut self, node: NodeId) -> Op {
         let doc = &self.module.doc;
-        let is_redirect = matches!(
-            doc.namespace(node),
-            "http://xml.apache.org/xalan/redirect"
-                | "org.apache.xalan.lib.Redirect"
-                | "xalan://org.apache.xalan.lib.Redirect"
-                | "org.apache.xalan.xslt.extensions.Redirect"
-        );
-        let result = match (doc.namespace(node), doc.local(node)) {
-            (crate::functions::EXSLT_COMMON, "document") => {
+        let result = match Extension::find(doc.namespace(node), doc.local(node)) {
+            Some(Extension::Document) => {
                 let href = self.avt_attribute(node, "href");
                 if href.is_none() {
                     self.error(node, "exsl:document needs an attribute \"href\"".into());
                 }
                 self.result_of_extension(node, href)
             }
-            (_, "write") if is_redirect => {
+            Some(Extension::RedirectWrite) => {
                 let href = match self.expression_attribute(node, "select") {
                     Some(select) => Some(Avt::Parts([crate::model::AvtPart::Expr(select)].into())),
                     None => self.attribute(node, "file").map(|file| Avt::Fixed(file.into())),
@@ -199,7 +192,7 @@ impl Compiler<'_> {
                 }
                 self.result_of_extension(node, href)
             }
-            _ => return self.unknown(node),
+            None => return self.unknown(node),
         };
         Op::Version2(Box::new(crate::version2::Version2::ResultDocument(Box::new(result))))
     }

@@ -22,7 +22,7 @@ mod version2;
 mod version3;
 mod versions;
 
-pub(crate) use elements::{is_available, is_available_in_2, is_declaration};
+pub(crate) use elements::{Extension, is_available, is_available_in_2, is_declaration};
 pub(crate) use scope::is_qname;
 
 use crate::error::XsltError;

@@ -7,25 +7,34 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use xml::{Document, NodeKind};
 use xpath::atomic::{Alike, Atomic};
-use xpath::{Collation, Node, Value};
+use xpath::{Collation, Node, NodeSet, Value};
 
 /// Nodes by the value of a key.
-#[derive(Default)]
 pub(super) struct KeyIndex {
-    texts: HashMap<Box<str>, Vec<Node>>,
+    /// (The same list each time: it is not copied, and what is looked for in it again and again is found by an index.)
+    texts: HashMap<Box<str>, NodeSet>,
     /// By values that are not strings (XSLT 2.0), and composite ones (XSLT 3.0).
     values: Alike<Vec<Node>>,
 }
 
 impl KeyIndex {
-    pub fn get(&self, text: &str) -> Option<&Vec<Node>> {
+    pub fn get(&self, text: &str) -> Option<&NodeSet> {
         self.texts.get(text)
     }
 
     pub(super) fn of_values(&self, atoms: &[Atomic]) -> Option<&Vec<Node>> {
         self.values.get(atoms)
     }
+}
 
+/// Collects the nodes of a [`KeyIndex`], which come in document order.
+#[derive(Default)]
+struct KeyBuilder {
+    texts: HashMap<Box<str>, Vec<Node>>,
+    values: Alike<Vec<Node>>,
+}
+
+impl KeyBuilder {
     fn add_values(&mut self, atoms: &[Atomic], node: Node) {
         let list = self.values.get_or_add(atoms, Vec::new);
         if list.last() != Some(&node) {
@@ -33,7 +42,7 @@ impl KeyIndex {
         }
     }
 
-    pub(super) fn add(&mut self, text: &str, node: Node) {
+    fn add(&mut self, text: &str, node: Node) {
         let list = match self.texts.get_mut(text) {
             Some(list) => list,
             None => self.texts.entry(text.into()).or_default(),
@@ -41,6 +50,11 @@ impl KeyIndex {
         if list.last() != Some(&node) {
             list.push(node);
         }
+    }
+
+    fn finish(self) -> KeyIndex {
+        let texts = self.texts.into_iter().map(|(text, nodes)| (text, NodeSet::from_ordered(&nodes)));
+        KeyIndex { texts: texts.collect(), values: self.values }
     }
 }
 
@@ -58,7 +72,7 @@ impl Engine<'_> {
             let place = self.plan.keys.get(&name).and_then(|keys| keys.first()).map(|key| key.place);
             return Err(self.fail(place.unwrap_or_default(), self.coded(message)));
         }
-        let mut index = KeyIndex::default();
+        let mut index = KeyBuilder::default();
         let doc = self.doc(id);
         let definitions = self.plan.keys.get(&name).map_or(&[][..], Vec::as_slice);
         let namespaces = definitions.iter().any(|key| key.pattern.namespaces);
@@ -120,7 +134,7 @@ impl Engine<'_> {
             }
         }
         self.building.lock().map_err(|_| failed())?.remove(&(name, id));
-        let index = Arc::new(index);
+        let index = Arc::new(index.finish());
         self.keys.lock().map_err(|_| failed())?.insert((name, id), index.clone());
         Ok(index)
     }

@@ -106,6 +106,6 @@ impl Engine<'_> {
         if text.chars().any(|c| c < ' ' && !matches!(c, '\t' | '\n' | '\r')) {
             return Err(format!("{}: {uri} holds characters that XML does not have", code(1190)));
         }
-        Ok(text.replace("\r\n", "\n"))
+        Ok(text)
     }
 }

@@ -204,7 +204,8 @@ impl Engine<'_> {
             Anchor::Selected(selected, _) => self.is_selected(selected, focus, frame)?,
             Anchor::Key(name, value) => {
                 let index = self.key_index(*name, focus)?;
-                index.get(value).is_some_and(|nodes| nodes.binary_search_by(|n| n.id.cmp(&node.id)).is_ok())
+                let at = |nodes: &xpath::NodeSet| nodes.as_slice().binary_search_by(|n| n.id.cmp(&node.id));
+                index.get(value).is_some_and(|nodes| at(nodes).is_ok())
             }
         })
     }

@@ -67,10 +67,10 @@ impl Engine<'_> {
                 inner.position += 1;
                 let key = match &sort.select {
                     Some(select) => match self.name_path(select, *node).and_then(|path| path.text()) {
-                        Some(text) => xpath::number::parse(text),
-                        None => self.with(select, inner, frame, sort.place, |e, cx| e.evaluate_number(cx))?,
+                        Some(text) => self.number_of(text),
+                        None => self.number_key(select, inner, frame, sort.place)?,
                     },
-                    None => xpath::number::parse(&self.context_text(*node)),
+                    None => self.number_of(&self.context_text(*node)),
                 };
                 keys.push((key, *node));
             }
@@ -244,7 +244,7 @@ impl Engine<'_> {
         match keys {
             Keys::Number(list) => list.push(match &sort.select {
                 Some(select) if let Some(number) = self.only_number(select, node) => number,
-                Some(select) => self.with(select, focus, frame, sort.place, |e, cx| e.evaluate_number(cx))?,
+                Some(select) => self.number_key(select, focus, frame, sort.place)?,
                 None => self.number_of(&self.context_text(node)),
             }),
             Keys::Text(list) => match &sort.select {
@@ -257,6 +257,21 @@ impl Engine<'_> {
             Keys::Typed(_) => {}
         }
         Ok(())
+    }
+
+    /// `number()` of the value of an expression, by the version of the processor.
+    fn number_key(
+        &self,
+        select: &crate::expr::Expr,
+        focus: Focus,
+        frame: &Frame,
+        place: crate::model::Place,
+    ) -> Res<f64> {
+        if !self.plan.version2 {
+            return self.with(select, focus, frame, place, |e, cx| e.evaluate_number(cx));
+        }
+        let value = self.value(select, focus, frame, place)?;
+        Ok(value.item(0).map_or(f64::NAN, |item| self.atom(item).to_double()))
     }
 
     /// `number()` of a text, by the version of the processor: from XPath 2.0 on also with an exponent.

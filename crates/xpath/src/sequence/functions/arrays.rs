@@ -3,7 +3,7 @@
 use super::{Call, Entry, Looks, Outcome, row};
 use crate::atomic::Atomic;
 use crate::eval::{Fault, spend};
-use crate::items::Array;
+use crate::items::{Array, looked_at};
 use crate::sequence::apply::new_array;
 use crate::sequence::{array_value, bounded};
 use crate::value::{Item, Type, Value};
@@ -14,15 +14,20 @@ pub(super) const TABLE: &[Entry] = &[
     row("get", 2, 2, Type::Any, Looks::Nowhere, |c| {
         let array = c.array(0)?;
         c.eval.found(&Atomic::Array(array), &Atomic::Integer(c.integer(1)?), c.span)
-    }),
+    })
+    .in_constant_time(),
     row("put", 3, 3, Type::Any, Looks::Nowhere, |c| {
         let array = c.array(0)?;
+        spend(looked_at(c.arg(2)) >> 1)?;
         array_value(array.set(place(c, &array, 1, 0)?, c.arg(2).clone()), c.span)
-    }),
+    })
+    .in_constant_time(),
     row("append", 2, 2, Type::Any, Looks::Nowhere, |c| {
         let array = c.array(0)?;
+        spend(looked_at(c.arg(1)) >> 1)?;
         array_value(array.insert(array.len(), c.arg(1).clone()), c.span)
-    }),
+    })
+    .in_constant_time(),
     row("insert-before", 3, 3, Type::Any, Looks::Nowhere, |c| {
         let array = c.array(0)?;
         array_value(array.insert(place(c, &array, 1, 1)?, c.arg(2).clone()), c.span)

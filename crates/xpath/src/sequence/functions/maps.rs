@@ -3,7 +3,7 @@
 use super::{Call, Entry, Looks, Outcome, row};
 use crate::atomic::Atomic;
 use crate::eval::{Fault, spend};
-use crate::items::{Map, MapBuilder};
+use crate::items::{Map, MapBuilder, looked_at};
 use crate::sequence::apply::{map_value, new_array};
 use crate::sequence::bounded;
 use crate::value::{Item, Type, Value};
@@ -24,12 +24,15 @@ pub(super) const TABLE: &[Entry] = &[
     row("get", 2, 2, Type::Any, Looks::Nowhere, |c| {
         let map = c.map(0)?;
         Ok(map.get(&key(c, 1)?).cloned().unwrap_or_default())
-    }),
+    })
+    .in_constant_time(),
     row("entry", 2, 2, Type::Any, Looks::Nowhere, |c| map_value(Map::new().put(key(c, 0)?, c.arg(1).clone()), c.span)),
     row("put", 3, 3, Type::Any, Looks::Nowhere, |c| {
         let map = c.map(0)?;
+        spend(looked_at(c.arg(2)) >> 1)?;
         map_value(map.put(key(c, 1)?, c.arg(2).clone()), c.span)
-    }),
+    })
+    .in_constant_time(),
     row("remove", 2, 2, Type::Any, Looks::Nowhere, |c| {
         let mut map = (*c.map(0)?).clone();
         for key in c.atoms(1)? {

@@ -424,7 +424,7 @@ impl Call<'_, '_> {
         }
     }
 
-    /// `node()?`.
+    /// `node()?`; as in 1.0 the first one of several.
     pub fn node(&self, at: usize) -> Result<Option<Node>, Fault> {
         let wrong = |given: &str| {
             self.fail(
@@ -436,10 +436,13 @@ impl Call<'_, '_> {
             Value::Empty => Ok(None),
             Value::NodeSet(nodes) => match nodes.as_slice() {
                 [] => Ok(None),
-                [node] => Ok(Some(*node)),
+                [first, rest @ ..] if rest.is_empty() || self.eval.program.compatible => Ok(Some(*first)),
                 _ => Err(wrong("several")),
             },
-            Value::Sequence(_) => Err(wrong("a sequence")),
+            Value::Sequence(items) => match items.first() {
+                Some(Item::Node(first)) if self.eval.program.compatible => Ok(Some(*first)),
+                _ => Err(wrong("a sequence")),
+            },
             _ => Err(wrong("an atomic value")),
         }
     }

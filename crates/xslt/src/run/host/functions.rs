@@ -186,7 +186,8 @@ impl Call<'_, '_, '_> {
         let focus = Focus::new(Node::in_document(doc, Document::ROOT), self.host.depth, self.host.next);
         let index = engine.key_index(name, &focus).map_err(|error| self.host.keep(error))?;
         let collation = engine.collation_of_key(name);
-        let get = |value: &str| index.get(&collation.key(value)).map_or(&[][..], Vec::as_slice);
+        let list = |value: &str| index.get(&collation.key(value)).cloned().unwrap_or_default();
+        let get = |value: &str| index.get(&collation.key(value)).map_or(&[][..], NodeSet::as_slice);
         let typed = engine.plan.keys.get(&name).is_some_and(|keys| keys.iter().any(|key| key.typed));
         let get_item = |item: Item| match engine.atom(item) {
             Atomic::Untyped(s) | Atomic::String(s) | Atomic::Uri(s) => get(&s).to_vec(),
@@ -201,6 +202,8 @@ impl Call<'_, '_, '_> {
                 items.map(|item| collation.atom(&engine.key_atom(item)).into_owned()).collect();
             index.of_values(&atoms).cloned().unwrap_or_default()
         };
+        // (All nodes of the document are within its root.)
+        let within = within.filter(|top| top.id != Document::ROOT);
         if composite && within.is_none() {
             return self.sorted(whole());
         }
@@ -231,18 +234,17 @@ impl Call<'_, '_, '_> {
             return self.sorted(values.items().flat_map(get_item).collect());
         }
         Ok(match self.args.get(1).and_then(node_set) {
-            Some(values) => {
-                let mut found = Vec::new();
-                for value in values.iter() {
-                    found.extend_from_slice(get(&engine.node_string(value)));
-                }
-                if values.len() == 1 {
-                    Value::NodeSet(NodeSet::from_ordered(&found))
-                } else {
+            Some(values) => match values.as_slice() {
+                [value] => Value::NodeSet(list(&engine.node_string(*value))),
+                values => {
+                    let mut found = Vec::new();
+                    for value in values {
+                        found.extend_from_slice(get(&engine.node_string(*value)));
+                    }
                     self.sorted(found)?
                 }
-            }
-            None => Value::NodeSet(NodeSet::from_ordered(get(&self.text(1)?))),
+            },
+            None => Value::NodeSet(list(&self.text(1)?)),
         })
     }
 
@@ -289,6 +291,7 @@ impl Call<'_, '_, '_> {
         let engine = self.host.engine;
         let format = match self.args.get(2) {
             None => Some(&engine.plan.default_format),
+            Some(name) if engine.plan.version2 && name.is_empty() => Some(&engine.plan.default_format),
             Some(_) => self
                 .host
                 .resolve(&self.text(2)?)
@@ -304,7 +307,8 @@ impl Call<'_, '_, '_> {
             let given = match given {
                 None => Atomic::Double(f64::NAN),
                 Some(atom) if atom.is_numeric() => atom,
-                Some(_) => Atomic::Double(self.number(0)?),
+                // (As 2.0 reads numbers: `1e2`.)
+                Some(atom) => Atomic::Double(atom.to_double()),
             };
             let written =
                 xpath::format::picture::format(&given, &self.text(1)?, format, engine.plan.version3);
@@ -356,6 +360,7 @@ impl Call<'_, '_, '_> {
                 };
                 (namespace == crate::compile::XSLT && available)
                     || (namespace == functions::EXSLT_FUNCTIONS && local == "result")
+                    || crate::compile::Extension::find(&namespace, &local).is_some()
             }
             None => {
                 self.is_name("XTDE1440", &name)?;
