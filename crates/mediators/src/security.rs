@@ -102,6 +102,10 @@ impl Stage for Secured {
         true
     }
 
+    fn lets_attachments_pass(&self) -> bool {
+        self.side(Way::Out).is_none_or(|side| !side.policy.signs() && !side.policy.encrypts())
+    }
+
     fn seal(&self, context: &mut Context, written: Bytes) -> Result<Bytes, Fault> {
         let Some(side) = self.side(Way::Out) else { return Ok(written) };
         if written.is_empty() {

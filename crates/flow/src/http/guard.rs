@@ -3,7 +3,7 @@
 //! What has to be asked for at other servers is kept: the keys of tokens until they are to be asked for again, what a server said of a
 //! token for as long as the profile says. It is asked for by one request at a time, each within a deadline, and survives a reload.
 
-use super::inquiries::Inquiries;
+use super::inquiries::{AT_ONCE, Inquiries};
 use crate::engine::compute;
 use crate::runtime::authority::received;
 use crate::runtime::context::Context;
@@ -47,7 +47,7 @@ struct CachedVerdicts {
     /// Users of directories, by all that they were asked.
     users: Mutex<HashMap<[u8; 32], (Caller, Instant)>>,
     /// What is being asked at servers of tokens and at directories.
-    inquiries: Inquiries,
+    inquiries: Inquiries<Result<Caller, Refused>>,
     /// Webhooks that were accepted and are good for once.
     webhooks: Mutex<Seen>,
 }
@@ -310,7 +310,14 @@ async fn listed(
         keep(&mut lock(&answers.users), question, &caller, now, now + directory.cache);
         Ok(caller)
     };
-    answers.inquiries.ask(&directory.to_string(), question, PATIENCE, ask).await
+    let server = directory.to_string();
+    let verdict = answers.inquiries.ask(&server, question, PATIENCE, ask).await;
+    verdict.unwrap_or_else(|| Err(crowded(&server)))
+}
+
+/// The turn of a request to ask a server did not come.
+fn crowded(server: &str) -> Refused {
+    Refused::Unavailable(format!("{server} cannot be asked: it has not answered {AT_ONCE} others in time"))
 }
 
 /// Keeps what a server said until a time, where there is room.
@@ -583,7 +590,8 @@ async fn introspected(
         keep(&mut lock(&answers.tokens), question, &good.caller, now, now + longest);
         Ok(good.caller)
     };
-    answers.inquiries.ask(&server, question, PATIENCE, ask).await
+    let verdict = answers.inquiries.ask(&server, question, PATIENCE, ask).await;
+    verdict.unwrap_or_else(|| Err(crowded(&server)))
 }
 
 /// Asks a server, within [`PATIENCE`].

@@ -1,8 +1,6 @@
 //! Questions to other servers about clients: each is asked by one request, whoever else has it, and a server gets so many at a time.
 
-use super::guard::Refused;
 use crate::state::lock;
-use authentication::Caller;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,54 +8,55 @@ use tokio::sync::{OnceCell, Semaphore};
 
 /// Most questions that one server is asked at a time: each takes a connection. A flood of tokens that nobody knows would otherwise open
 /// as many as there are requests.
-const AT_ONCE: usize = 32;
+pub(super) const AT_ONCE: usize = 32;
 
-type Verdict = OnceCell<Result<Caller, Refused>>;
-
-/// The questions that are being asked.
-#[derive(Default)]
-pub(super) struct Inquiries {
+/// The questions that are being asked, and their answers `V`.
+pub(super) struct Inquiries<V> {
     /// By all that the answer depends on.
-    asked: Mutex<HashMap<[u8; 32], Arc<Verdict>>>,
+    asked: Mutex<HashMap<[u8; 32], Verdict<V>>>,
     servers: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
-/// A request that waits for an answer; the last one takes the question away, also when its client has gone.
-struct Waiting<'a> {
-    inquiries: &'a Inquiries,
-    question: [u8; 32],
-    verdict: Arc<Verdict>,
+/// The answer to a question; `None`: its turn did not come.
+type Verdict<V> = Arc<OnceCell<Option<V>>>;
+
+impl<V> Default for Inquiries<V> {
+    fn default() -> Inquiries<V> {
+        Inquiries { asked: Mutex::default(), servers: Mutex::default() }
+    }
 }
 
-impl Inquiries {
-    /// What `server` says to `question`; `ask` asks it, once its turn has come.
-    ///
-    /// # Errors
-    /// Its turn did not come within `patience`; those of `ask`, for all that wait for this answer.
+/// A request that waits for an answer; the last one takes the question away, also when its client has gone.
+struct Waiting<'a, V> {
+    inquiries: &'a Inquiries<V>,
+    question: [u8; 32],
+    verdict: Verdict<V>,
+}
+
+impl<V: Clone> Inquiries<V> {
+    /// What `server` says to `question`; `ask` asks it, once its turn has come. `None`: that was not within `patience`.
     pub async fn ask(
         &self,
         server: &str,
         question: [u8; 32],
         patience: Duration,
-        ask: impl Future<Output = Result<Caller, Refused>>,
-    ) -> Result<Caller, Refused> {
+        ask: impl Future<Output = V>,
+    ) -> Option<V> {
         let verdict = Arc::clone(lock(&self.asked).entry(question).or_default());
         let waiting = Waiting { inquiries: self, question, verdict };
         let turns = Arc::clone(
             lock(&self.servers).entry(server.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(AT_ONCE))),
         );
         let asks = || async {
-            let Ok(Ok(_turn)) = tokio::time::timeout(patience, turns.acquire()).await else {
-                let why = format!("{server} cannot be asked: it has not answered {AT_ONCE} others in time");
-                return Err(Refused::Unavailable(why));
-            };
-            ask.await
+            let turn = tokio::time::timeout(patience, turns.acquire()).await;
+            let Ok(Ok(_turn)) = turn else { return None };
+            Some(ask.await)
         };
         waiting.verdict.get_or_init(asks).await.clone()
     }
 }
 
-impl Drop for Waiting<'_> {
+impl<V> Drop for Waiting<'_, V> {
     fn drop(&mut self) {
         let mut asked = lock(&self.inquiries.asked);
         let is_this = asked.get(&self.question).is_some_and(|other| Arc::ptr_eq(other, &self.verdict));
@@ -80,15 +79,15 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(5);
 
-    type Asking<'a> = Pin<Box<dyn Future<Output = Result<Caller, Refused>> + 'a>>;
+    type Asking<'a> = Pin<Box<dyn Future<Output = Option<u8>> + 'a>>;
 
-    fn poll(asking: &mut Asking<'_>) -> Poll<Result<Caller, Refused>> {
+    fn poll(asking: &mut Asking<'_>) -> Poll<Option<u8>> {
         asking.as_mut().poll(&mut Context::from_waker(Waker::noop()))
     }
 
     /// A question that is answered when `answered` says so.
     fn asking<'a>(
-        inquiries: &'a Inquiries,
+        inquiries: &'a Inquiries<u8>,
         question: u8,
         asked: &Rc<Cell<usize>>,
         answered: &Rc<Notify>,
@@ -97,7 +96,7 @@ mod tests {
         Box::pin(inquiries.ask("a", [question; 32], PATIENCE, async move {
             asked.set(asked.get() + 1);
             answered.notified().await;
-            Ok(Caller { subject: question.to_string(), ..Caller::default() })
+            question
         }))
     }
 
@@ -114,12 +113,12 @@ mod tests {
             assert!(all.iter_mut().all(|one| poll(one).is_pending()));
             assert_eq!(asked.get(), 1);
             // The client that asked goes away: another one asks.
-            all.remove(0);
+            drop(all.remove(0));
             assert!(all.iter_mut().all(|one| poll(one).is_pending()));
             assert_eq!(asked.get(), 2);
             answered.notify_waiters();
             for one in &mut all {
-                assert!(matches!(poll(one), Poll::Ready(Ok(caller)) if caller.subject == "7"));
+                assert_eq!(poll(one), Poll::Ready(Some(7)));
             }
             assert_eq!(asked.get(), 2);
             drop(all);
@@ -135,16 +134,15 @@ mod tests {
             assert!(all.iter_mut().all(|one| poll(one).is_pending()));
             assert_eq!(asked.get(), AT_ONCE);
             answered.notify_waiters();
-            let done = all.iter_mut().filter(|one| poll(one).is_ready()).count();
+            let done = all.iter_mut().map(poll).filter(Poll::is_ready).count();
             assert_eq!(
                 (done, asked.get()),
                 (AT_ONCE, 2 * AT_ONCE),
                 "their places are taken by the next ones"
             );
             tokio::time::advance(PATIENCE).await;
-            let refused =
-                |one: &mut Asking<'_>| matches!(poll(one), Poll::Ready(Err(Refused::Unavailable(_))));
-            assert_eq!(all[2 * AT_ONCE..].iter_mut().filter(|one| refused(one)).count(), 100 - 2 * AT_ONCE);
+            let late = all[2 * AT_ONCE..].iter_mut().map(poll).filter(|state| *state == Poll::Ready(None));
+            assert_eq!(late.count(), 100 - 2 * AT_ONCE);
             all.clear();
             assert!(lock(&inquiries.asked).is_empty());
         });
