@@ -544,7 +544,7 @@ mod tests {
             assert_eq!(end.property("seen"), end.property("ERROR_MESSAGE"));
         }
         for (inside, wanted) in
-            [("<enableSec/>", "is not executable here"), ("<target/>", "this `target` names nothing")]
+            [("<enableSec/>", "is for a `serviceURL`"), ("<target/>", "this `target` names nothing")]
         {
             let flow = testing::main(&registry(testing::endpoints), &format!("<callout>{inside}</callout>"));
             assert!(flow.reports(wanted), "{flow:?}");
@@ -553,7 +553,7 @@ mod tests {
         let secured = "<property name='before' value='1'/><callout><enableSec/></callout>";
         let end = testing::main(&registry(testing::endpoints), secured).run(&XML, "<a/>");
         let fault = end.property("ERROR_MESSAGE");
-        assert_eq!(fault.as_deref(), Some("`callout` with WS-Security is not executable here"));
+        assert_eq!(fault.as_deref(), Some("`enableSec` of `callout` is for a `serviceURL`"));
         assert_eq!(end.property("before").as_deref(), Some("1"));
     }
 }
