@@ -4,8 +4,9 @@
 use crate::secrets::is_filled_in;
 use crate::server_settings::{
     BIND_ADDRESS, FILES, LARGEST_BY_DEFAULT, OFFSET, PORT, SECURED_PORT, SYSTEM, directories, flatten,
-    is_honoured, is_toml, read, read_by, translation, tunable,
+    is_honoured, is_toml, read, read_by, toml_keys, translation, tunable,
 };
+use crate::settings_file::line_and_column;
 use message::Kind;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -38,6 +39,8 @@ struct Key {
     value: toml::Value,
     /// It stands in `deployment.toml`.
     of_toml: bool,
+    /// Where, as `file:line:column`; the file alone where that is not said.
+    place: String,
 }
 
 /// `axis2.xml`.
@@ -110,21 +113,22 @@ impl Server {
             let mut keys = self.keys().filter(|key| key.of_toml && key.name == name);
             keys.find_map(|key| {
                 let text = key.value.as_str().map_or_else(|| key.value.to_string(), str::to_owned);
-                (!is_filled_in(&text)).then(|| text.trim().to_owned())
+                (!is_filled_in(&text)).then(|| (text.trim().to_owned(), key.place.as_str()))
             })
         };
         let number = |name: &str| match given(name) {
             None => Ok(None),
-            Some(text) => text
+            Some((text, place)) => text
                 .parse::<i64>()
                 .map(Some)
-                .map_err(|_| format!("deployment.toml: `{name}`: `{text}`: expected a number")),
+                .map_err(|_| format!("{place}: `{name}`: `{text}`: expected a number")),
         };
-        let host = match given(BIND_ADDRESS).as_deref() {
-            None | Some("localhost") => IpAddr::V4(Ipv4Addr::LOCALHOST),
-            Some(text) => text.parse().map_err(|_| {
-                format!("deployment.toml: `{BIND_ADDRESS}`: `{text}`: expected an IP address")
-            })?,
+        let host = match given(BIND_ADDRESS) {
+            None => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Some((text, _)) if text == "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Some((text, place)) => text
+                .parse()
+                .map_err(|_| format!("{place}: `{BIND_ADDRESS}`: `{text}`: expected an IP address"))?,
         };
         let offset = number(OFFSET)?;
         let is_bound = given(BIND_ADDRESS).is_some();
@@ -145,7 +149,9 @@ impl Server {
             }
             let moved = own.unwrap_or(port).saturating_add(offset.unwrap_or(0));
             let port = u16::try_from(moved).map_err(|_| {
-                format!("deployment.toml: {moved} is no port for {name} (`{OFFSET}` is part of it)")
+                let of_key = |key: &str| given(key).map(|(_, place)| format!("{place}: "));
+                let place = of_key(OFFSET).or_else(|| of_key(key?)).unwrap_or_default();
+                format!("{place}{moved} is no port for {name} (`{OFFSET}` is part of it)")
             })?;
             let host = if name == "admin" { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { host };
             table.insert(name.to_owned(), SocketAddr::new(host, port).to_string().into());
@@ -243,15 +249,25 @@ impl Directory {
         for file in FILES.map(|name| path.join(name)) {
             let Ok(text) = read(&file) else { continue };
             let of_toml = is_toml(&file);
-            let mut flat = Vec::new();
+            let (mut flat, mut written) = (Vec::new(), Vec::new());
             if of_toml {
+                written = toml_keys(&text).unwrap_or_default();
                 toml = config::deployment_tables(&text).ok().map(|(tables, _)| tables);
                 toml.iter().flatten().for_each(|(name, value)| flatten(name, value, &mut flat));
             } else {
                 let properties = config::properties(&text).into_iter();
                 flat.extend(properties.map(|(name, value)| (name, toml::Value::String(value))));
             }
-            keys.extend(flat.into_iter().map(|(name, value)| Key { name, value, of_toml }));
+            let place = |name: &str| {
+                let of_key = written.iter().find(|key| key.key == name);
+                let at = of_key.map(|key| line_and_column(&text, key.at.start));
+                let file = file.display();
+                at.map_or_else(|| file.to_string(), |(line, column)| format!("{file}:{line}:{column}"))
+            };
+            keys.extend(flat.into_iter().map(|(name, value)| {
+                let place = place(&name);
+                Key { name, value, of_toml, place }
+            }));
         }
         Directory { keys, toml, axis2: Axis2::read(path) }
     }

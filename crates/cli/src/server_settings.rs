@@ -346,10 +346,10 @@ pub(crate) const FILES: [&str; 4] =
     ["synapse.properties", "passthru-http.properties", "nhttp.properties", "deployment.toml"];
 
 /// One key with its place.
-struct Written {
+pub(crate) struct Written {
     /// With its sections: `transport.http.socket_timeout`.
-    key: String,
-    at: Range<usize>,
+    pub(crate) key: String,
+    pub(crate) at: Range<usize>,
     /// Where its value is, in TOML.
     value: Range<usize>,
     /// Its value is one that only a server can fill in.
@@ -651,7 +651,7 @@ fn fate(key: &str) -> Fate {
 ///
 /// # Errors
 /// It is no TOML.
-fn toml_keys(text: &str) -> Result<Vec<Written>, toml::de::Error> {
+pub(crate) fn toml_keys(text: &str) -> Result<Vec<Written>, toml::de::Error> {
     /// `before`: where the key begins that leads to this table, and where it ends.
     fn add(text: &str, prefix: &str, table: &DeTable<'_>, before: Range<usize>, keys: &mut Vec<Written>) {
         for (name, value) in table {
@@ -731,6 +731,26 @@ mod tests {
         let found = report(&root, &[toml], &mut SourceMap::new());
         std::fs::remove_dir_all(&root).unwrap();
         (shown(&found), had)
+    }
+
+    #[test]
+    fn ports_that_are_none_are_said_with_their_place() {
+        for (text, says) in [
+            ("# ports\n[server]\noffset = 'ten'\n", "3:1: `server.offset`: `ten`: expected a number"),
+            ("[server]\noffset = 70000\n", "2:1: 78280 is no port for http (`server.offset` is part of it)"),
+            (
+                "[transport.http]\nlistener.port = 99999\n",
+                "2:1: 99999 is no port for http (`server.offset` is part of it)",
+            ),
+            (
+                "[transport.http]\nlistener.bind_address = 'here'\n",
+                "2:1: `transport.http.listener.bind_address`: `here`: expected an IP address",
+            ),
+        ] {
+            let (_, listen) = of_server("ports", text, |root| Server::read(root).listen(false));
+            let why = listen.expect_err(says);
+            assert!(why.ends_with(&format!("conf/deployment.toml:{says}")), "{why}");
+        }
     }
 
     #[test]

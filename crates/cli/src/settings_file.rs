@@ -20,12 +20,17 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<toml::Table, String> {
         return text.parse().map_err(|error| format!("{}: {error}", path.display()));
     }
     let lines = found.into_iter().map(|(offset, message)| {
-        let before = text.get(..offset).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let (line, column) = line_and_column(&text, offset);
         format!("{}:{line}:{column}: {message}", path.display())
     });
     Err(lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// The line and the column of an offset in bytes, both from 1.
+pub(crate) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or_default();
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    (before.matches('\n').count() + 1, column)
 }
 
 /// Everything that is wrong, by its offset.

@@ -140,6 +140,58 @@ fn what_is_for_nobody_is_not_found_and_what_is_faulty_is_not_available() {
     assert_eq!(ask(bus.http(), "POST", "/x", b"<a/>").unwrap().0, 202);
 }
 
+#[test]
+fn files_that_a_descriptor_names_stay_in_force_while_they_are_not_there() {
+    let root = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("reload-descriptor");
+    let _ = std::fs::remove_dir_all(&root);
+    let proxies = root.join("src/main/synapse-config/proxy-services");
+    std::fs::create_dir_all(&proxies).unwrap();
+    let write = |name: &str, text: &str| {
+        let text = text.replacen("<proxy", "<proxy xmlns='http://ws.apache.org/ns/synapse'", 1);
+        std::fs::write(proxies.join(name), text).unwrap();
+    };
+    let describe = |names: &[&str]| {
+        let artifacts: String = names
+            .iter()
+            .map(|name| {
+                format!(
+                    "<artifact name='{name}' groupId='g' version='1.0.0' type='synapse/proxy-service' serverRole='EnterpriseServiceBus'>\
+                     <file>src/main/synapse-config/proxy-services/{name}.xml</file></artifact>"
+                )
+            })
+            .collect();
+        std::fs::write(root.join("artifact.xml"), format!("<artifacts>{artifacts}</artifacts>")).unwrap();
+    };
+    describe(&["A", "B"]);
+    write("A.xml", &proxy("A", 1));
+    write("B.xml", &proxy("B", 1));
+    let bus = Process::run(&root, &[]);
+    let versions = || ["A", "B"].map(|name| version(&bus, name));
+    assert_eq!(versions(), ["1", "1"]);
+
+    // The project is copied anew: A is gone for a moment, and once more.
+    std::fs::remove_file(proxies.join("A.xml")).unwrap();
+    write("B.xml", &proxy("B", 2));
+    reload(&bus, 1);
+    assert_eq!(versions(), ["1", "2"], "{}", bus.stderr());
+    bus.says("the proxy service `A` stays in force as it was: the file cannot be read: it does not exist, and a descriptor names it", 1);
+    reload(&bus, 2);
+    assert_eq!(versions(), ["1", "2"], "{}", bus.stderr());
+    write("A.xml", &proxy("A", 3));
+    reload(&bus, 3);
+    assert_eq!(versions(), ["3", "2"]);
+
+    // Another file has it: nothing of it is missing.
+    std::fs::rename(proxies.join("A.xml"), proxies.join("Renamed.xml")).unwrap();
+    reload(&bus, 4);
+    assert_eq!(versions(), ["3", "2"], "{}", bus.stderr());
+    // Removed in both places, it is gone.
+    std::fs::remove_file(proxies.join("Renamed.xml")).unwrap();
+    describe(&["B"]);
+    reload(&bus, 5);
+    assert_eq!(versions(), ["404", "2"], "{}", bus.stderr());
+}
+
 /// An archive with these proxies and a text in the registry that `A` answers with.
 fn archive(proxies: &[(&str, String)], text: &str) -> Vec<u8> {
     use std::io::Write;

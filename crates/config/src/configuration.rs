@@ -185,6 +185,15 @@ impl Running {
         self.libraries.values().any(|p| p == path)
     }
 
+    /// Whether an artifact of this file is in force that `new` has from nowhere.
+    pub(crate) fn has_lost(&self, path: &str, new: &Configuration) -> bool {
+        let here = self.artifacts.iter().filter(|(_, file)| *file == path);
+        let is_there = |space: Option<ArtifactKind>, name: &str| {
+            ArtifactKind::all().any(|kind| space_of(kind) == space && new.span(kind, name).is_some())
+        };
+        here.into_iter().any(|((space, name), _)| !is_there(*space, name))
+    }
+
     /// Whether the artifact of this name in force is that of this file.
     pub(crate) fn is(&self, kind: ArtifactKind, name: &str, path: &str) -> bool {
         self.artifacts.get(&(space_of(kind), name.to_owned())).is_some_and(|p| p == path)

@@ -496,7 +496,7 @@ impl Configuration {
     }
 
     /// The place of an artifact.
-    fn span(&self, kind: ArtifactKind, name: &str) -> Option<Span> {
+    pub(crate) fn span(&self, kind: ArtifactKind, name: &str) -> Option<Span> {
         macro_rules! find {
             ($kind:ident $field:ident) => {
                 if kind == ArtifactKind::$kind

@@ -1,15 +1,15 @@
 //! `callout`: calls a service with a copy of the message; only the target changes.
 
-use crate::support::address_endpoint;
+use crate::support::{address_endpoint, attribute_value};
 use config::{Element, Key};
 use flow::endpoint::Destination;
 use flow::fault::code;
 use flow::reference::EndpointRef;
 use flow::{
-    Attribute, Children, Code, Compiled, Compiler, Context, Definition, Expression, Family, Fault, Flow,
-    Inside, Mediator, Moves, Need, Page, Step, Unsupported, Values,
+    Attribute, Children, Client, Code, Compiled, Compiler, Context, Definition, Expression, Family, Fault,
+    Flow, Inside, Mediator, Moves, Need, Page, Step, Unsupported, Values,
 };
-use message::{Envelope, Value, XmlValue};
+use message::{Envelope, SoapVersion, Value, XmlValue};
 use std::sync::Arc;
 use xml::NodeId;
 
@@ -45,6 +45,9 @@ Synapse the former never do, and the latter with `passHeaders=\"true\"` only. A 
 body goes: it replaces the element that an XPath selects, or goes into a property; without `target` the answer replaces the whole
 message. With the property `OUT_ONLY` there is no answer.
 
+With `enableSec` the request is secured and the answer verified as the policies say, as of an [endpoint](../security.md#ws-security) with it; the message
+is sent as SOAP. It stands beside `serviceURL`: an endpoint has an `enableSec` of its own, and a `callout` with both faults.
+
 A failure to send, a SOAP fault in the answer and the statuses 302, 401, 403, 404 and 503 are errors. The `ERROR_CODE` is the status, or
 for a SOAP fault its code, if that is a number; the status is in `HTTP_SC`.",
     inside: &[
@@ -77,7 +80,7 @@ for a SOAP fault its code, if that is a number; the status is in `HTTP_SC`.",
         ),
         Inside::new(
             "enableSec?",
-            "WS-Security: not executable here",
+            "WS-Security, with `serviceURL`",
             &[
                 Attribute::optional("policy", Values::Text, "of both directions"),
                 Attribute::optional("outboundPolicy", Values::Text, "of the request"),
@@ -87,7 +90,11 @@ for a SOAP fault its code, if that is a number; the status is in `HTTP_SC`.",
     ],
     needs: &[(Need::Whole, "always")],
     refused: &[
-        ("<callout serviceURL=\"http://localhost/\"><enableSec/></callout>", "`callout` with WS-Security is not executable here"),
+        ("<callout serviceURL=\"http://localhost/\"><enableSec/></callout>", "`enableSec` names no policy"),
+        (
+            "<callout endpointKey=\"E\"><enableSec policy=\"P\"/></callout>",
+            "`enableSec` of `callout` is for a `serviceURL`: messages that come here fault",
+        ),
         ("<callout serviceURL=\"http://localhost/\"><target/></callout>", "this `target` names nothing"),
         ("<callout serviceURL=\"http://localhost/\"><source xpath=\"//a[\"/></callout>", "not a valid expression"),
         ("<callout passHeaders=\"yes\"/>", "`passHeaders` should not be `yes`"),
@@ -132,21 +139,30 @@ struct Core {
     headers: Headers,
     source: Place,
     target: Place,
+    /// `enableSec`: what is sent is SOAP.
+    secured: bool,
 }
 
 fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
-    if let Some(security) = element.child("enableSec") {
-        let message = "`callout` with WS-Security is not executable here";
+    let security = element.child("enableSec");
+    if let Some(security) = security
+        && element.attribute("serviceURL").is_none()
+    {
+        let message = "`enableSec` of `callout` is for a `serviceURL`";
         compiler.warning(
             "unsupported-element",
             format!("{message}: messages that come here fault"),
             security.start_tag(),
-            "use `call` with an endpoint that has `enableSec`",
+            "put it into the endpoint",
         );
         return Some(Box::new(Unsupported::new(message)));
     }
     let endpoint = if let Some(url) = element.attribute("serviceURL") {
-        Some(address_endpoint(&url.value, "", "", url.value_span, compiler)?)
+        let inside = match security {
+            Some(security) => securing(security, compiler)?,
+            None => String::new(),
+        };
+        Some(address_endpoint(&url.value, "", &inside, url.value_span, compiler)?)
     } else if let Some(key) = element.attribute("endpointKey") {
         Some(compiler.endpoint_key(&Key::of(key)))
     } else if let Some(endpoint) = element.child("endpoint") {
@@ -186,7 +202,22 @@ fn compile(element: &Element, compiler: &mut Compiler<'_>) -> Compiled {
         (true, Some(passed)) if passed.trim().eq_ignore_ascii_case("true") => Headers::Soap,
         (true, _) => Headers::None,
     };
-    Some(Box::new(Callout { endpoint, core: Arc::new(Core { action, headers, source, target }) }))
+    let secured = security.is_some();
+    Some(Box::new(Callout { endpoint, core: Arc::new(Core { action, headers, source, target, secured }) }))
+}
+
+/// The `enableSec` of the endpoint that stands for the address; `None` after a recorded error.
+fn securing(security: &Element, compiler: &mut Compiler<'_>) -> Option<String> {
+    let names = ["policy", "inboundPolicy", "outboundPolicy"];
+    let given = names.iter().filter_map(|name| Some((name, security.attr(name)?)));
+    let attributes: String =
+        given.map(|(name, key)| format!(" {name}=\"{}\"", attribute_value(key))).collect();
+    if attributes.is_empty() {
+        let label = "left out: messages would go out unsecured";
+        compiler.error("bad-policy", "`enableSec` names no policy", security.start_tag(), label);
+        return None;
+    }
+    Some(format!("<enableSec{attributes}/>"))
 }
 
 impl Core {
@@ -201,6 +232,12 @@ impl Core {
         }
         if let Some(action) = &self.action {
             copy.soap_action = Some(action.clone());
+        }
+        if self.secured && !matches!(copy.inbound.client, Client::Soap(_)) {
+            let mut inbound = (*copy.inbound).clone();
+            inbound.client = Client::Soap(SoapVersion::V11);
+            copy.inbound = Arc::new(inbound);
+            copy.set_axis2("messageType", Value::from(SoapVersion::V11.media_type()));
         }
         let value = match &self.source {
             // JSON goes as it is, whatever the source says.
@@ -507,7 +544,7 @@ mod tests {
             assert_eq!(end.property("seen"), end.property("ERROR_MESSAGE"));
         }
         for (inside, wanted) in
-            [("<enableSec/>", "is not executable here"), ("<target/>", "this `target` names nothing")]
+            [("<enableSec/>", "is for a `serviceURL`"), ("<target/>", "this `target` names nothing")]
         {
             let flow = testing::main(&registry(testing::endpoints), &format!("<callout>{inside}</callout>"));
             assert!(flow.reports(wanted), "{flow:?}");
@@ -516,7 +553,7 @@ mod tests {
         let secured = "<property name='before' value='1'/><callout><enableSec/></callout>";
         let end = testing::main(&registry(testing::endpoints), secured).run(&XML, "<a/>");
         let fault = end.property("ERROR_MESSAGE");
-        assert_eq!(fault.as_deref(), Some("`callout` with WS-Security is not executable here"));
+        assert_eq!(fault.as_deref(), Some("`enableSec` of `callout` is for a `serviceURL`"));
         assert_eq!(end.property("before").as_deref(), Some("1"));
     }
 }

@@ -102,6 +102,10 @@ impl Stage for Secured {
         true
     }
 
+    fn lets_attachments_pass(&self) -> bool {
+        self.side(Way::Out).is_none_or(|side| !side.policy.signs() && !side.policy.encrypts())
+    }
+
     fn seal(&self, context: &mut Context, written: Bytes) -> Result<Bytes, Fault> {
         let Some(side) = self.side(Way::Out) else { return Ok(written) };
         if written.is_empty() {
@@ -608,6 +612,7 @@ fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side
     if role == Role::Recipient && (signs || endorses) && trusted.certificates.is_empty() {
         return Err("no certificate is trusted, so nobody could sign: set `security.truststore`".to_owned());
     }
+    let for_peer = policy.encrypts() || matches!(policy.binding, Binding::Symmetric { .. });
     let encrypt_for = config.encrypt_for.as_str();
     let peer = match encrypt_for {
         "" | REQUEST_SIGNER => match (role, trusted.certificates.as_slice()) {
@@ -615,6 +620,8 @@ fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side
             (Role::Initiator, [(_, only)]) => Some(Arc::clone(only)),
             _ => None,
         },
+        // Configurations of keys are copied from policy to policy: this one encrypts nothing.
+        alias if !for_peer => store.certificate(alias).cloned(),
         alias => Some(
             store
                 .certificate(alias)
@@ -622,9 +629,7 @@ fn make_side(role: Role, policy: Policy, compiler: &Compiler<'_>) -> Result<Side
                 .ok_or_else(|| format!("no certificate `{alias}` is there to encrypt for"))?,
         ),
     };
-    let needs_peer =
-        role == Role::Initiator && (policy.encrypts() || matches!(policy.binding, Binding::Symmetric { .. }));
-    if needs_peer && peer.is_none() {
+    if role == Role::Initiator && for_peer && peer.is_none() {
         return Err(
             "it is not said for whom to encrypt: `encryptionUser` of its RampartConfig names a certificate"
                 .to_owned(),

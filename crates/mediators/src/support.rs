@@ -17,21 +17,27 @@ pub(crate) fn address_endpoint(
     span: Span,
     compiler: &mut Compiler<'_>,
 ) -> Option<Arc<EndpointRef>> {
-    let mut uri = String::new();
-    for character in url.chars() {
-        match character {
-            '&' => uri.push_str("&amp;"),
-            '<' => uri.push_str("&lt;"),
-            '"' => uri.push_str("&quot;"),
-            other => uri.push(other),
-        }
-    }
+    let uri = attribute_value(url);
     let text = format!(
         r#"<endpoint xmlns="{}"><address uri="{uri}" {attributes}>{inside}</address></endpoint>"#,
         config::SYNAPSE
     );
     let parsed = config::parse(span.file, &text).ok()?;
     compiler.endpoint(&parsed.standing_at(span))
+}
+
+/// A text as it is written between the quotes of an attribute.
+pub(crate) fn attribute_value(text: &str) -> String {
+    let mut value = String::new();
+    for character in text.chars() {
+        match character {
+            '&' => value.push_str("&amp;"),
+            '<' => value.push_str("&lt;"),
+            '"' => value.push_str("&quot;"),
+            other => value.push(other),
+        }
+    }
+    value
 }
 
 /// Whether a header may have this name.

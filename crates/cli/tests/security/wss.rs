@@ -76,6 +76,16 @@ pub(crate) fn directory(name: &str, port: u16) -> PathBuf {
          <enableSec policy='client2'/></address></endpoint><faultSequence><log level='custom'><property name='open' expression='$ctx:ERROR_MESSAGE'/></log>\
          <makefault version='soap11'><code value='soapenv:Server' xmlns:soapenv='http://schemas.xmlsoap.org/soap/envelope/'/><reason value='no'/></makefault><respond/></faultSequence></target></proxy>"
     ));
+    // Steps that call with security, one of them with a policy for each direction; a client that does not speak SOAP too.
+    for (name, policies) in
+        [("Callout", "policy='client5'"), ("CalloutTwo", "outboundPolicy='client5' inboundPolicy='client5'")]
+    {
+        text.push_str(&format!(
+            "<proxy name='{name}' transports='http'><target><inSequence><callout serviceURL='http://127.0.0.1:{port}/services/Secure5'>\
+             <source xpath='$body/*[1]'/><target key='answer'/><enableSec {policies}/></callout>\
+             <enrich><source type='property' property='answer'/><target type='body'/></enrich><respond/></inSequence></target></proxy>"
+        ));
+    }
     // One-way: nobody answers.
     text.push_str(&format!(
         "<proxy name='Nothing' transports='http'><target><inSequence><drop/></inSequence></target></proxy>\
@@ -180,6 +190,18 @@ fn both_sides_of_a_bus_understand_each_other() {
         let document = Document::parse(response.into_bytes(), &ParseOptions::default()).unwrap();
         let opened = security::open(document, &side, &mut asked, &environment).unwrap();
         assert!(xml::to_string(&opened.document, Document::ROOT).contains("<price>12</price>"));
+    }
+    for name in ["Callout", "CalloutTwo"] {
+        let plain = "<m:buy xmlns:m='urn:m'><price>12</price></m:buy>";
+        for (message, media_type) in [(REQUEST, "text/xml"), (plain, "application/xml")] {
+            let mut stream = std::net::TcpStream::connect(bus.http()).unwrap();
+            let more = format!("Content-Type: {media_type}\r\nConnection: close\r\n");
+            let path = format!("/services/{name}");
+            let (status, _, body) = exchange(&mut stream, "POST", &path, message.as_bytes(), &more).unwrap();
+            let body = String::from_utf8(body).unwrap();
+            assert_eq!(status, 200, "{name} {media_type}: {body}\n{}", bus.stderr());
+            assert!(body.contains("<price>12</price>") && !body.contains("Security"), "{name}: {body}");
+        }
     }
     assert_eq!(post(&bus, "/services/ToNothing", REQUEST).0, 202, "{}", bus.stderr());
     let request = secured(&client(&root, 5), &mut Exchange::default(), PASSWORD);
@@ -351,6 +373,20 @@ fn messages_of_every_charset_coding_and_packing_are_secured() {
         "<proxy name='Forward' transports='http'><target><inSequence><log level='custom'><property name='came' value='through'/></log></inSequence>\
          <endpoint><address uri='http://{backend}/'/></endpoint></target><policy key='service2'/><enableSec/></proxy>"
     );
+    // What only says who asks leaves the rest to the transport.
+    let service = policy(1, false);
+    let (before, binding) = service.split_once("<sp:TransportBinding>").unwrap();
+    let (_, behind) = binding.split_once("</sp:TransportBinding>").unwrap();
+    let service = format!("{before}{behind}").replace("SignedSupportingTokens", "SupportingTokens");
+    fs::write(root.join("service1.xml"), service).unwrap();
+    fs::write(root.join("client1.xml"), policy(1, true)).unwrap();
+    more += &format!(
+        "<localEntry key='service1' src='file:service1.xml'/><localEntry key='client1' src='file:client1.xml'/>\
+         <proxy name='User' transports='http'><target><inSequence><log level='custom'><property name='user' expression=\"get-property('WS_SECURITY_USER')\"/></log>\
+         <respond/></inSequence></target><policy key='service1' type='in'/><enableSec/></proxy>\
+         <proxy name='ToUser' transports='http'><target><inSequence><call><endpoint><address format='soap11' uri='http://127.0.0.1:{port}/services/User'>\
+         <enableSec outboundPolicy='client1'/></address></endpoint></call><respond/></inSequence></target></proxy>"
+    );
     let file = root.join("synapse.xml");
     let text = fs::read_to_string(&file).unwrap().replace("</definitions>", &format!("{more}</definitions>"));
     fs::write(&file, text).unwrap();
@@ -394,6 +430,10 @@ fn messages_of_every_charset_coding_and_packing_are_secured() {
         assert!(got == status && (status == 200 || !body.contains("somebody")), "{name}: {got} {body}");
     }
     bus.says("the message has attachments, which WS-Security does not cover here", 2);
+    // Both ways, where nothing is signed or encrypted: with the user to the service, and back with its answer.
+    let (status, body) = ask("/services/ToUser", related, packed(REQUEST).as_bytes());
+    assert!(status == 200 && body.contains("somebody else's"), "{status} {body}\n{}", bus.stderr());
+    bus.says("user = alice", 1);
     for number in [2, 5] {
         let side = client(&root, number);
         let make = || secured(&side, &mut Exchange::default(), PASSWORD);

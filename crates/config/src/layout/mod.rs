@@ -29,6 +29,8 @@ pub(crate) struct Layout {
     pub registry: PathBuf,
     /// Files, in the order in which they are loaded.
     pub files: Vec<ArtifactFile>,
+    /// Files that a descriptor names and that do not exist.
+    pub missing: Vec<ArtifactFile>,
     /// Archives that were found.
     archives: Vec<PathBuf>,
     /// Archives as they were read.

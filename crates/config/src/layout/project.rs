@@ -682,6 +682,7 @@ impl<'a> Project<'a> {
                     let why = other.err().map_or("it is not a file".to_owned(), |error| in_words(&error));
                     let message = format!("`{}` cannot be read: {why}", path.display());
                     self.problems.push(Diagnostic::warning("missing-file", message).at(span, "named here"));
+                    self.layout.missing.push(ArtifactFile { path, kind: Some(kind) });
                 }
             }
         }

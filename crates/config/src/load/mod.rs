@@ -112,6 +112,9 @@ fn load_once(path: &Path, options: &LoadOptions) -> Loaded {
     for file in &layout.files {
         loader.file(&file.path, file.kind);
     }
+    for file in &layout.missing {
+        loader.missing(&file.path, file.kind);
+    }
     if layout.cars.is_empty() {
         loader.of_registry(&layout.files);
     }
@@ -365,6 +368,14 @@ impl Loader {
         };
         if !settled {
             self.artifact(&root);
+        }
+    }
+
+    /// A file that a descriptor names and that is not there. While a project is copied, that is so for a moment: what was in force of it stays.
+    fn missing(&mut self, path: &Path, kind: Option<ArtifactKind>) {
+        let path = path.display().to_string();
+        if self.running.has_lost(&path, &self.configuration) {
+            self.unreadable(&path, kind, "it does not exist, and a descriptor names it".to_owned());
         }
     }
 

@@ -126,7 +126,12 @@ pub(crate) async fn advance(context: &mut Context, first: Option<Flow>) -> Endin
                 if !destination.blocking && detaches(context, false) {
                     return Ending::Detach(Flow::Call(destination));
                 }
-                call(context, destination).await
+                match call(context, destination).await {
+                    Ok(true) => Ok(()),
+                    Ok(false) if absorbed(context) => Ok(()),
+                    Ok(false) => return Ending::Nothing,
+                    Err(fault) => Err(fault),
+                }
             }
             Flow::Split(parts) => {
                 if detaches(context, false) {

@@ -53,7 +53,11 @@ async fn run_above(context: &mut Context, list: ListId, base: usize) -> Result<b
             Some(Flow::Stop) => return Ok(false),
             Some(Flow::Enter(list)) => enter(context, list, Entry::default())?,
             Some(Flow::EnterWith(list, entry)) => enter(context, list, entry)?,
-            Some(Flow::Call(destination)) => call(context, destination).await?,
+            Some(Flow::Call(destination)) => {
+                if !call(context, destination).await? {
+                    return Ok(false);
+                }
+            }
             Some(Flow::Split(parts)) => {
                 if !split(context, parts).await? {
                     return Ok(false);

@@ -6,8 +6,9 @@ use super::frames::begin_response;
 use super::split::split;
 use super::{Ending, drive_to_end};
 use crate::runtime::context::Context;
-use crate::runtime::endpoint::Destination;
+use crate::runtime::endpoint::{Destination, Saved};
 use crate::runtime::fault::Fault;
+use crate::runtime::mediator::{Branch, BranchTarget, Split};
 use crate::runtime::progress::Waits;
 use message::Value;
 
@@ -50,10 +51,11 @@ pub(super) async fn dispatch_send(
 }
 
 /// Sends the message, and goes on with the answer in its place. With `OUT_ONLY` a copy is sent beside the flow, which goes on at once.
+/// `false`: this flow is over, because copies of it go on with the answers of a recipient list, one with each.
 ///
 /// # Errors
-/// As of [`send`]; recipient lists are refused, because their answers have no order.
-pub(super) async fn call(context: &mut Context, mut destination: Destination) -> Result<(), Fault> {
+/// As of [`send`]; a blocking call has one answer, so recipient lists are refused there.
+pub(super) async fn call(context: &mut Context, mut destination: Destination) -> Result<bool, Fault> {
     if context.properties.get("OUT_ONLY").is_some_and(Value::is_true) {
         let limits = context.services.limits.clone();
         context.payload.buffer(&limits).await?;
@@ -79,9 +81,9 @@ pub(super) async fn call(context: &mut Context, mut destination: Destination) ->
                 }
             }
         });
-        return Ok(());
+        return Ok(true);
     }
-    let saved = destination.saved.take();
+    let mut saved = destination.saved.take();
     let response = context.response;
     let blocking = destination.blocking;
     // The blocking sender leaves the request's headers in place unless told otherwise.
@@ -90,8 +92,12 @@ pub(super) async fn call(context: &mut Context, mut destination: Destination) ->
     let request_headers = context.request_headers;
     match send(context, destination).await? {
         Sent::Answered => {}
-        Sent::Split(_) => {
-            return Err(Fault::new("`call` cannot use a recipient list: its answers have no order"));
+        Sent::Split(_) if blocking => {
+            return Err(Fault::new("a blocking `call` has one answer, and a recipient list has several"));
+        }
+        Sent::Split(parts) => {
+            let copies = parts.parts.map(move |part| called(part, saved.as_mut().map(|saved| saved.copy())));
+            return split(context, Split { parts: Box::new(copies), ..parts }).await;
         }
     }
     context.response = response;
@@ -107,7 +113,16 @@ pub(super) async fn call(context: &mut Context, mut destination: Destination) ->
     if let Some(saved) = saved {
         saved.restore(context).await?;
     }
-    Ok(())
+    Ok(true)
+}
+
+/// A copy for one recipient, which goes on behind the `call` with its answer.
+fn called(part: Branch, saved: Option<Box<Saved>>) -> Branch {
+    let target = match part.target {
+        BranchTarget::Endpoint(destination) => BranchTarget::Call(Destination { saved, ..destination }),
+        target => target,
+    };
+    Branch { target, ..part }
 }
 
 /// Whether the flow goes on behind what an endpoint answered; WSO2 does not take 202 for an answer.

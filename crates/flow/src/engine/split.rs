@@ -262,6 +262,7 @@ impl Origin {
                 Err(fault) => raise(&mut copy, fault).map(|_| Flow::Stop),
             },
             BranchTarget::Endpoint(destination) => Some(Flow::Send(destination)),
+            BranchTarget::Call(destination) => Some(Flow::Call(destination)),
             BranchTarget::Nothing => Some(Flow::Stop),
             BranchTarget::Failed(fault) => raise(&mut copy, *fault).map(|_| Flow::Stop),
         };

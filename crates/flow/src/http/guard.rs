@@ -3,6 +3,7 @@
 //! What has to be asked for at other servers is kept: the keys of tokens until they are to be asked for again, what a server said of a
 //! token for as long as the profile says. It is asked for by one request at a time, each within a deadline, and survives a reload.
 
+use super::inquiries::{AT_ONCE, Inquiries};
 use crate::engine::compute;
 use crate::runtime::authority::received;
 use crate::runtime::context::Context;
@@ -45,6 +46,8 @@ struct CachedVerdicts {
     tokens: Mutex<HashMap<[u8; 32], (Caller, Instant)>>,
     /// Users of directories, by all that they were asked.
     users: Mutex<HashMap<[u8; 32], (Caller, Instant)>>,
+    /// What is being asked at servers of tokens and at directories.
+    inquiries: Inquiries<Result<Caller, Refused>>,
     /// Webhooks that were accepted and are good for once.
     webhooks: Mutex<Seen>,
 }
@@ -68,6 +71,7 @@ struct CachedKeys {
 struct LetIn(Vec<(Arc<Guard>, Arc<Caller>)>);
 
 /// Why a client is refused.
+#[derive(Clone)]
 pub(super) enum Refused {
     /// There are no credentials.
     Missing,
@@ -295,15 +299,25 @@ async fn listed(
     {
         return Ok(caller.clone());
     }
-    let groups = super::ldap::groups(directory, name, password, services).await;
-    let groups = groups.map_err(|refused| match refused {
-        super::ldap::Refused::Wrong => Refused::Invalid("its user or password is wrong".to_owned()),
-        super::ldap::Refused::Unavailable(why) => Refused::Unavailable(why),
-    })?;
-    let scopes = groups.iter().map(|group| roles::written(group).into_owned()).collect();
-    let caller = Caller { way: "ldap", subject: name.to_owned(), scopes, ..Caller::default() };
-    keep(&mut lock(&answers.users), question, &caller, now, now + directory.cache);
-    Ok(caller)
+    let ask = async {
+        let groups = super::ldap::groups(directory, name, password, services).await;
+        let groups = groups.map_err(|refused| match refused {
+            super::ldap::Refused::Wrong => Refused::Invalid("its user or password is wrong".to_owned()),
+            super::ldap::Refused::Unavailable(why) => Refused::Unavailable(why),
+        })?;
+        let scopes = groups.iter().map(|group| roles::written(group).into_owned()).collect();
+        let caller = Caller { way: "ldap", subject: name.to_owned(), scopes, ..Caller::default() };
+        keep(&mut lock(&answers.users), question, &caller, now, now + directory.cache);
+        Ok(caller)
+    };
+    let server = directory.to_string();
+    let verdict = answers.inquiries.ask(&server, question, PATIENCE, ask).await;
+    verdict.unwrap_or_else(|| Err(crowded(&server)))
+}
+
+/// The turn of a request to ask a server did not come.
+fn crowded(server: &str) -> Refused {
+    Refused::Unavailable(format!("{server} cannot be asked: it has not answered {AT_ONCE} others in time"))
 }
 
 /// Keeps what a server said until a time, where there is room.
@@ -558,22 +572,26 @@ async fn introspected(
     let mut body = "token=".to_owned();
     message::form::encode(token, &mut body);
     body.push_str("&token_type_hint=access_token");
-    let unavailable =
-        |why: String| Refused::Unavailable(format!("{} cannot be asked: {why}", introspection.server));
-    let response =
-        fetch(&introspection.server, &Method::Post, &headers, body, services).await.map_err(unavailable)?;
-    let wall = seconds(services);
-    let good = introspection::read(response.as_bytes(), &introspection.rules, wall, certificate).map_err(
-        |(why, of_server)| match of_server {
-            true => unavailable(why),
-            false => Refused::Invalid(format!("its token: {why}")),
-        },
-    )?;
-    let longest = good.ends.map_or(introspection.cache, |ends| {
-        introspection.cache.min(Duration::from_secs(ends.saturating_sub(wall)))
-    });
-    keep(&mut lock(&answers.tokens), question, &good.caller, now, now + longest);
-    Ok(good.caller)
+    let server = introspection.server.to_string();
+    let ask = async {
+        let unavailable = |why: String| Refused::Unavailable(format!("{server} cannot be asked: {why}"));
+        let response = fetch(&introspection.server, &Method::Post, &headers, body, services)
+            .await
+            .map_err(unavailable)?;
+        let wall = seconds(services);
+        let good = introspection::read(response.as_bytes(), &introspection.rules, wall, certificate)
+            .map_err(|(why, of_server)| match of_server {
+                true => unavailable(why),
+                false => Refused::Invalid(format!("its token: {why}")),
+            })?;
+        let longest = good.ends.map_or(introspection.cache, |ends| {
+            introspection.cache.min(Duration::from_secs(ends.saturating_sub(wall)))
+        });
+        keep(&mut lock(&answers.tokens), question, &good.caller, now, now + longest);
+        Ok(good.caller)
+    };
+    let verdict = answers.inquiries.ask(&server, question, PATIENCE, ask).await;
+    verdict.unwrap_or_else(|| Err(crowded(&server)))
 }
 
 /// Asks a server, within [`PATIENCE`].

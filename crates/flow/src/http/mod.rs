@@ -7,6 +7,7 @@ pub mod dispatch;
 mod guard;
 mod handlers;
 pub mod inbound;
+mod inquiries;
 mod ldap;
 mod local;
 mod openapi;

@@ -409,6 +409,16 @@ pub struct Saved {
 }
 
 impl Saved {
+    /// For one more answer.
+    pub(crate) fn copy(&mut self) -> Box<Saved> {
+        Box::new(Saved {
+            payload: self.payload.copy(),
+            headers: self.headers.clone(),
+            request_headers: self.request_headers,
+            target: self.target.clone(),
+        })
+    }
+
     /// Puts the answer where the target says and the message back as it was.
     ///
     /// # Errors
@@ -474,6 +484,7 @@ fn payload_value(context: &mut Context) -> Result<message::Value, Fault> {
 }
 
 /// `<target>` of a `call`.
+#[derive(Clone)]
 pub enum CallTarget {
     /// The body: the answer stays the message.
     Body,

@@ -157,6 +157,8 @@ pub enum BranchTarget {
     List(ListId),
     /// To an endpoint; the answer goes to the out sequence.
     Endpoint(Destination),
+    /// To an endpoint; it goes on behind the step with the answer.
+    Call(Destination),
     /// Nowhere.
     Nothing,
     /// It could not be sent on its way: its fault handlers run.

@@ -56,6 +56,11 @@ pub trait Stage: Send + Sync {
         false
     }
 
+    /// Whether attachments may go beside what it seals: it neither signs nor encrypts, and leaves that to the transport.
+    fn lets_attachments_pass(&self) -> bool {
+        false
+    }
+
     /// Seals what was written of a message that leaves.
     ///
     /// # Errors
@@ -87,6 +92,11 @@ pub(crate) fn are_sealed(stages: &[Arc<dyn Stage>]) -> bool {
 /// Whether this message is sealed before it leaves.
 pub(crate) fn is_sealed(stages: &[Arc<dyn Stage>], context: &Context) -> bool {
     stages.iter().any(|stage| stage.seals() && !stage.passes(Way::Out, context))
+}
+
+/// Whether attachments may go beside what these stages seal.
+pub(crate) fn lets_attachments_pass(stages: &[Arc<dyn Stage>]) -> bool {
+    stages.iter().filter(|stage| stage.seals()).all(|stage| stage.lets_attachments_pass())
 }
 
 /// Seals what was written.

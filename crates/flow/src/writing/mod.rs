@@ -152,22 +152,24 @@ pub(crate) fn write(
     Ok(coded(context, written.bytes))
 }
 
-/// As [`write`], of a message that stages seal: the envelope alone, in UTF-8, sealed before it is coded.
+/// As [`write`], of a message that stages seal: the envelope alone, in UTF-8, sealed before it is packed with its attachments and coded.
 ///
 /// # Errors
-/// As [`write`]; it would be no envelope, or has attachments, which nothing seals; a stage's own.
+/// As [`write`]; it would be no envelope, or has attachments, and a stage signs or encrypts, which does not cover them; a stage's own.
 pub(crate) fn write_sealed(
     context: &mut Context,
     format: Format,
     packing: Option<Packing>,
     stages: &[Arc<dyn Stage>],
 ) -> Result<Bytes, Fault> {
-    if !matches!(format, Format::Soap(_)) {
+    let Format::Soap(version) = format else {
         return Err(Fault::new(
             "WS-Security is for SOAP messages, and this one is of another type: the endpoint needs a format of soap11 or soap12",
         ));
-    }
-    if packing_of(context, format, packing) != Packing::None && context.payload.has_attachments() {
+    };
+    let packing = packing_of(context, format, packing);
+    let has_attachments = packing != Packing::None && context.payload.has_attachments();
+    if has_attachments && !stage::lets_attachments_pass(stages) {
         return Err(Fault::new(
             "the message has attachments, which WS-Security does not cover here: set enableSwA to false to send it without them",
         ));
@@ -185,8 +187,14 @@ pub(crate) fn write_sealed(
     if written.bytes.is_empty() {
         return Ok(written.bytes);
     }
-    set_content_type(context, format, None, "UTF-8");
     let sealed = stage::seal(stages, context, written.bytes)?;
+    if has_attachments {
+        let (package, content_type) = context.payload.packed(sealed, version, "UTF-8", packing);
+        write_action(context, format);
+        context.headers.set("Content-Type", content_type);
+        return Ok(coded(context, package));
+    }
+    set_content_type(context, format, None, "UTF-8");
     Ok(coded(context, sealed))
 }
 

@@ -267,6 +267,18 @@ impl Payload {
         plain(bytes)
     }
 
+    /// An envelope that was written of this payload without its attachments, in `charset`, and beside it those that it does not include.
+    pub fn packed(
+        &self,
+        envelope: Bytes,
+        version: SoapVersion,
+        charset: &str,
+        packing: Packing,
+    ) -> (Bytes, String) {
+        let parts = self.attachments.as_deref().map_or_else(Vec::new, |beside| beside.parts().to_vec());
+        pack(envelope, Some(version), charset, packing, parts)
+    }
+
     /// Whether the bytes are already as `writing` wants them.
     fn holds(&self, writing: &Writing<'_>) -> bool {
         if self.reading.coding != Coding::Identity || writing.declaration {
