@@ -612,15 +612,13 @@ impl<'a> Eval<'a> {
             return Ok(None);
         }
         let Some(wanted) = self.wanted(join, &value)? else { return Ok(None) };
-        let places = match wanted {
+        Ok(match wanted {
             Wanted::Texts(texts) => Some(index.with_texts(&texts)),
             Wanted::Numbers(numbers) => {
                 let hashes: Vec<u32> = numbers.iter().map(|number| index.hash_number(*number)).collect();
                 self.numbers(join, index)?.map(|table| Index::places(table, true, &hashes))
             }
-        };
-        // (Where the index leaves few of them out, the walk over all costs less.)
-        Ok(places.filter(|places| places.range.len() <= index.nodes.len() / 2))
+        })
     }
 
     /// What nodes are looked up by. `None`: they have to be compared.
