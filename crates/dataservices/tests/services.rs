@@ -1456,6 +1456,45 @@ fn files_are_tables() {
     assert!(gone.status == 500 && gone.body.contains("DATABASE_ERROR"), "{gone:?}");
 }
 
+/// Excel writes CSV in the code page of the machine, and as UTF-16.
+#[test]
+fn files_may_have_any_charset() {
+    let file = std::env::temp_dir().join(format!("busbar-data-charset-{}.csv", std::process::id()));
+    let all = "<query id='all' useConfig='db'><result element='R' rowName='Row'><element name='name' column='Größe'/></result></query>";
+    let text = "Größe\nzwölf €\n";
+    let windows = b"Gr\xf6\xdfe\nzw\xf6lf \x80\n".to_vec();
+    let utf16 = |bytes: fn(u16) -> [u8; 2]| {
+        "\u{FEFF}".encode_utf16().chain(text.encode_utf16()).flat_map(bytes).collect()
+    };
+    let with = |charset: &str| {
+        let properties = format!(
+            "<property name='csv_datasource'>{}</property><property name='csv_hasheader'>true</property><property name='csv_startingrow'>2</property>\
+             <property name='csv_charset'>{charset}</property>",
+            file.display()
+        );
+        tested("", &properties, &format!("{all}{}", operation("all", &[])), "")
+    };
+    for (charset, bytes) in [
+        ("", text.as_bytes().to_vec()),
+        ("windows-1252", windows.clone()),
+        ("ISO-8859-1", windows.clone()),
+        ("", utf16(u16::to_le_bytes)),
+        ("", utf16(u16::to_be_bytes)),
+        ("windows-1252", utf16(u16::to_le_bytes)),
+    ] {
+        std::fs::write(&file, &bytes).unwrap();
+        let tested = with(charset);
+        assert!(tested.found.is_empty(), "{:?}", tested.found);
+        let response = get_json(&tested, "all");
+        assert_eq!(response.body, r#"{"R":{"Row":[{"name":"zwölf €"}]}}"#, "{charset} {bytes:?}");
+    }
+    // What is not in the charset is there all the same, and the log says so.
+    std::fs::write(&file, b"Gr\xc3\xb6\xc3\x9fe\nzw\xf6lf\n").unwrap();
+    assert_eq!(get_json(&with(""), "all").body, "{\"R\":{\"Row\":[{\"name\":\"zw\u{FFFD}lf\"}]}}");
+    std::fs::remove_file(&file).unwrap();
+    assert!(with("latin-99").reports("there is no charset `latin-99`"));
+}
+
 #[test]
 fn flows_ask_without_http() {
     let add = "<param name='a' sqlType='INTEGER'/>";
