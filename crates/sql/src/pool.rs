@@ -601,7 +601,7 @@ impl Lease {
     /// Commits the transaction.
     ///
     /// # Errors
-    /// As [`Lease::run`]. The transaction is over: where the connection broke, it may be committed or not.
+    /// As [`Lease::run`]. The transaction is over: where it was interrupted, it may be committed or not, as the error says.
     pub async fn commit(&mut self) -> Result<(), Error> {
         // PostgreSQL answers the commit of a transaction in which a statement has failed by taking it back, which it calls no error. A statement shows whether it would: there
         // may have been a savepoint.
@@ -614,7 +614,13 @@ impl Lease {
             }
             return Err(error);
         }
-        let done = self.execute("COMMIT").await;
+        let done = self.execute("COMMIT").await.map_err(|error| match error.reason {
+            Reason::Interrupted => Error {
+                message: format!("{}: the transaction may be committed or not", error.message),
+                ..error
+            },
+            _ => error,
+        });
         // A connection whose transaction did not end is closed.
         self.in_transaction = done.is_err();
         done

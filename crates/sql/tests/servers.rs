@@ -821,6 +821,18 @@ fn cuts(server: &Server) {
                 assert_eq!(all(&mut lease, "select 1", &[]).await.unwrap(), [[Value::Integer(1)]]);
             }
         }
+        // Whether the commit or its answer is lost, nobody can say.
+        let mut lease = pool.get().await.unwrap();
+        lease.begin().await.unwrap();
+        assert_eq!(all(&mut lease, "select 1", &[]).await.unwrap(), [[Value::Integer(1)]]);
+        between.left.store(0, Relaxed);
+        let error = lease.commit().await.unwrap_err();
+        between.left.store(usize::MAX, Relaxed);
+        assert!(
+            error.reason == Reason::Interrupted && error.message.contains("may be committed or not"),
+            "{error:?}"
+        );
+        drop(lease);
         assert_eq!((pool.status().in_use, pool.status().state), (0, State::Up));
     });
 }
