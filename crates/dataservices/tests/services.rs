@@ -1026,7 +1026,7 @@ fn descriptions_and_faults_have_names_as_they_are_written() {
     let calls = "<call-query href='two'><with-param name='a' query-param='itemNumber'/><with-param name='b' query-param='Shelf'/></call-query>";
     let parts = format!(
         "{two}<operation name='two'>{calls}</operation><resource path='r/{{itemNumber}}' method='GET'>{calls}</resource>\
-         <resource path='r' method='POST'>{calls}</resource>"
+         <resource path='r' method='POST'>{calls}</resource><resource path='r/{{itemNumber}}/of/{{nobody}}' method='GET'>{calls}</resource>"
     );
     let tested = tested("", &memory("described"), &parts, "");
     let wsdl = ask(&tested, "GET", "/services/Shop?wsdl", &[], "").body;
@@ -1044,6 +1044,9 @@ fn descriptions_and_faults_have_names_as_they_are_written() {
         (&"Shelf".into(), &"query".into()),
         "{openapi}"
     );
+    let variables = openapi["paths"]["/r/{itemNumber}/of/{nobody}"]["get"]["parameters"].as_array().unwrap();
+    let variables: Vec<_> = variables.iter().filter(|p| p["in"] == "path").map(|p| &p["name"]).collect();
+    assert_eq!(variables, ["itemNumber", "nobody"], "{openapi}");
     let body = &openapi["paths"]["/r"]["post"]["requestBody"]["content"]["application/json"]["schema"];
     assert!(body["properties"]["itemNumber"].is_object() && body["required"][1] == "Shelf", "{openapi}");
     let fault = soap(&tested, "<two><itemNumber>1</itemNumber></two>").body;
@@ -1525,6 +1528,32 @@ fn flows_ask_without_http() {
     assert!(response.status == 200 && response.body.contains("<s>42</s>"), "{response:?}");
     assert!(response.headers.get("Sum").is_some_and(|sum| sum.contains("<s>42</s>")), "{response:?}");
     assert_eq!(response.headers.get("S"), Some("42"), "the property is XML");
+}
+
+/// By the name of the parameter of the query, or of that of the operation.
+#[test]
+fn what_is_exported_in_a_box_goes_to_parameters_of_its_name() {
+    let inside = [
+        query(
+            "first",
+            "select 1 a union select 2 a",
+            "<result element='R' rowName='r'><element name='a' column='a' export='Found' exportType='ARRAY'/></result>",
+        ),
+        query(
+            "second",
+            "select count(*) c, sum(a) s from (select 1 a union select 2 a union select 3 a) where a in (:ids)",
+            "<param name='ids' sqlType='INTEGER' paramType='ARRAY'/><result element='S'><element name='c' column='c'/></result>",
+        ),
+        operation("first", &[]),
+        "<operation name='second'><call-query href='second'><with-param name='ids' query-param='found'/></call-query></operation>".to_owned(),
+    ]
+    .concat();
+    let tested = tested("enableBoxcarring='true'", &memory("exported"), &inside, "");
+    let boxed = soap(&tested, "<request_box><first/><second/></request_box>");
+    assert!(boxed.status == 200 && boxed.body.contains("<c>2</c>"), "{boxed:?}");
+    // What the request has comes first.
+    let boxed = soap(&tested, "<request_box><first/><second><found>3</found></second></request_box>");
+    assert!(boxed.status == 200 && boxed.body.contains("<c>1</c>"), "{boxed:?}");
 }
 
 /// WSO2 names the requests for resources in small letters, and answers a box with what the last one says.

@@ -26,12 +26,14 @@ pub struct Error {
     pub state: Option<String>,
     /// The number that the database gives the error (`getErrorCode`).
     pub number: Option<i64>,
+    /// The database has taken the whole transaction back, not only the statement. What follows would be committed by itself.
+    pub ends_transaction: bool,
 }
 
 impl Error {
     /// An error without a code of a database.
     pub fn new(reason: Reason, message: impl Into<String>) -> Error {
-        Error { reason, message: message.into(), state: None, number: None }
+        Error { reason, message: message.into(), state: None, number: None, ends_transaction: false }
     }
 
     /// Message and codes in one line.

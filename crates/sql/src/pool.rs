@@ -243,6 +243,7 @@ impl Pool {
             made: Instant::now(),
             in_transaction: false,
             has_failed: false,
+            taken_back: None,
             is_busy: false,
             _place: place,
         };
@@ -511,6 +512,8 @@ pub struct Lease {
     in_transaction: bool,
     /// A statement of the transaction has failed.
     has_failed: bool,
+    /// Why the database took the transaction back by itself. Without that the statements that follow would be committed one by one.
+    taken_back: Option<String>,
     /// A statement is running.
     is_busy: bool,
     _place: OwnedSemaphorePermit,
@@ -557,6 +560,7 @@ impl Lease {
                 format!("the statement has {has} parameters, and {given} are given"),
             ));
         }
+        self.check_taken_back()?;
         self.pool.counts.statements.fetch_add(1, Relaxed);
         let pool = Arc::clone(&self.pool);
         let connection = self.connection.as_mut().ok_or_else(closed)?;
@@ -598,11 +602,24 @@ impl Lease {
         Ok(())
     }
 
+    fn check_taken_back(&self) -> Result<(), Error> {
+        match &self.taken_back {
+            Some(why) => {
+                Err(Error::new(Reason::Refused, format!("the database took the transaction back: {why}")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Commits the transaction.
     ///
     /// # Errors
     /// As [`Lease::run`]. The transaction is over: where it was interrupted, it may be committed or not, as the error says.
     pub async fn commit(&mut self) -> Result<(), Error> {
+        if let Err(error) = self.check_taken_back() {
+            self.roll_back().await?;
+            return Err(error);
+        }
         // PostgreSQL answers the commit of a transaction in which a statement has failed by taking it back, which it calls no error. A statement shows whether it would: there
         // may have been a savepoint.
         if self.has_failed
@@ -631,6 +648,10 @@ impl Lease {
     /// # Errors
     /// As [`Lease::run`]. The connection is closed then, which rolls back too.
     pub async fn roll_back(&mut self) -> Result<(), Error> {
+        if self.taken_back.take().is_some() {
+            self.in_transaction = false;
+            return Ok(());
+        }
         let done = self.execute("ROLLBACK").await;
         self.in_transaction = done.is_err();
         done
@@ -657,6 +678,9 @@ impl Lease {
                 } else {
                     self.is_busy = false;
                     self.has_failed = self.in_transaction;
+                    if self.in_transaction && error.ends_transaction {
+                        self.taken_back = Some(error.detail());
+                    }
                 }
             }
         }
@@ -691,6 +715,7 @@ impl Lease {
             self.pool.give_up(connection, self.made, self.is_busy);
         }
         self.in_transaction = false;
+        self.taken_back = None;
         self.is_busy = false;
     }
 }

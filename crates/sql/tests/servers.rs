@@ -1013,6 +1013,74 @@ fn a_file_that_cannot_be_opened_is_named() {
     });
 }
 
+/// What follows in a transaction that the database has taken back would be committed statement by statement, beyond any rollback.
+#[test]
+fn nothing_follows_in_a_transaction_that_the_database_took_back() {
+    run(async {
+        let pool = Pools::default().get("taken back", memory("taken-back"));
+        let mut lease = pool.get().await.unwrap();
+        let refuse = "create trigger refuse before insert on taken when new.k = 2 begin select raise(rollback, 'not two'); end";
+        for text in ["create table taken (k integer)", refuse] {
+            change(&mut lease, text, &[]).await.unwrap();
+        }
+        is_taken_back(lease, "taken", "insert into taken values (2)").await;
+    });
+}
+
+/// Runs a statement that ends the transaction, and looks at what follows; the table is empty.
+async fn is_taken_back(mut lease: Lease, table: &str, ends: &str) {
+    let insert = |number: u8| format!("insert into {table} (k) values ({number})");
+    for commits in [true, false] {
+        if !lease.in_transaction() {
+            lease.begin().await.unwrap();
+            change(&mut lease, &insert(1), &[]).await.unwrap();
+        }
+        let error = change(&mut lease, ends, &[]).await.unwrap_err();
+        assert!(error.ends_transaction && lease.in_transaction(), "{error:?}");
+        let error = change(&mut lease, &insert(3), &[]).await.unwrap_err();
+        assert!(error.message.starts_with("the database took the transaction back: "), "{error:?}");
+        match commits {
+            true => assert!(lease.commit().await.unwrap_err().message.contains("took the transaction back")),
+            false => lease.roll_back().await.unwrap(),
+        }
+        let count = all(&mut lease, &format!("select count(*) from {table}"), &[]).await.unwrap();
+        assert_eq!((count, lease.in_transaction()), (vec![vec![Value::Integer(0)]], false));
+        if table != "taken" {
+            return;
+        }
+    }
+}
+
+#[test]
+fn nothing_follows_in_a_transaction_that_mariadb_took_back() {
+    let Some(server) = mariadb() else { return };
+    run(async {
+        let pool = Pools::default().get("deadlock", server.source("", Options::default()));
+        let (mut one, mut two) = (pool.get().await.unwrap(), pool.get().await.unwrap());
+        for text in [
+            "create table rows_ (k integer primary key, v integer) engine=innodb",
+            "insert into rows_ values (1, 0), (2, 0)",
+            "create table dead (k integer) engine=innodb",
+        ] {
+            change(&mut one, text, &[]).await.unwrap();
+        }
+        one.begin().await.unwrap();
+        two.begin().await.unwrap();
+        // The one that has changed less is the one that is taken back.
+        for text in ["update rows_ set v = 1 where k = 2", "insert into rows_ values (3, 0), (4, 0), (5, 0)"]
+        {
+            change(&mut two, text, &[]).await.unwrap();
+        }
+        change(&mut one, "insert into dead (k) values (1)", &[]).await.unwrap();
+        change(&mut one, "update rows_ set v = 1 where k = 1", &[]).await.unwrap();
+        let other = async {
+            change(&mut two, "update rows_ set v = 2 where k = 1", &[]).await.unwrap();
+            two.commit().await.unwrap();
+        };
+        let (_, ()) = tokio::join!(is_taken_back(one, "dead", "update rows_ set v = 2 where k = 2"), other);
+    });
+}
+
 /// The server would answer the commit by taking all back, without an error: nobody would know that the rows are lost.
 #[test]
 fn postgresql_commits_no_transaction_in_which_a_statement_failed() {

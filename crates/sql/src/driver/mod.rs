@@ -319,6 +319,8 @@ fn failed(error: sqlx::Error) -> Error {
             Error {
                 state: database.code().map(|code| code.into_owned()),
                 number,
+                // Of MySQL: a record that was changed meanwhile, too many locks, deadlocks.
+                ends_transaction: matches!(number, Some(1020 | 1206 | 1213 | 1614)),
                 ..Error::new(Reason::Refused, database.message())
             }
         }
