@@ -53,6 +53,12 @@ impl Error {
         self.state.as_deref() == Some("53300") || matches!(self.number, Some(1040 | 1203 | 1226 | 17809))
     }
 
+    /// Whether the server only reads, as the one that was the first one before a failover: `25006` of PostgreSQL, `--read-only` of MySQL, a database of
+    /// SQL Server.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.state.as_deref() == Some("25006") || matches!(self.number, Some(1290 | 1836 | 3906))
+    }
+
     /// Whether the connection is broken.
     pub(crate) fn breaks(&self) -> bool {
         match self.reason {
@@ -64,6 +70,8 @@ impl Error {
                     .as_deref()
                     .is_some_and(|state| state.starts_with("08") || state.starts_with("57P0"))
                     || matches!(self.number, Some(1053 | 1927 | 2006 | 2013 | 4031))
+                    // The file of SQLite was replaced.
+                    || (self.state.is_none() && self.number == Some(1032))
             }
         }
     }

@@ -245,6 +245,7 @@ impl Pool {
             has_failed: false,
             taken_back: None,
             is_busy: false,
+            is_retired: false,
             _place: place,
         };
         self.counts.in_use.fetch_add(1, Relaxed);
@@ -261,8 +262,13 @@ impl Pool {
                 // There is no other connection to a database in memory.
                 let ask = is_due && !self.source.target.is_in_memory();
                 lease.made = idle.made;
+                let is_current = idle.connection.is_current();
                 lease.connection = Some(idle.connection);
-                let works = if ask { lease.works(until).await } else { Works::Yes };
+                let works = match ask {
+                    _ if !is_current => Works::No,
+                    true => lease.works(until).await,
+                    false => Works::Yes,
+                };
                 if works == Works::Yes {
                     return Ok(lease);
                 }
@@ -501,6 +507,9 @@ impl Pool {
 /// How long a pool asks for no other connection where the server allows no more.
 const FULL: Duration = Duration::from_millis(500);
 
+/// So old is a connection at least that is closed because its server only reads.
+const RETIRED: Duration = Duration::from_secs(1);
+
 /// Most statements that wait to be ended.
 const MOST_ENDING: usize = 1000;
 
@@ -516,6 +525,8 @@ pub struct Lease {
     taken_back: Option<String>,
     /// A statement is running.
     is_busy: bool,
+    /// Nobody is to get the connection after this one.
+    is_retired: bool,
     _place: OwnedSemaphorePermit,
 }
 
@@ -523,7 +534,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         self.pool.counts.in_use.fetch_sub(1, Relaxed);
         match self.connection.take() {
-            Some(connection) if !self.is_busy && !self.in_transaction => {
+            Some(connection) if !self.is_busy && !self.in_transaction && !self.is_retired => {
                 self.pool.give_back(connection, self.made)
             }
             Some(connection) => self.pool.give_up(connection, self.made, self.is_busy),
@@ -678,6 +689,10 @@ impl Lease {
                 } else {
                     self.is_busy = false;
                     self.has_failed = self.in_transaction;
+                    // Its name may lead to another server meanwhile. One that is as new as that would be opened again for each statement.
+                    self.is_retired |= error.is_read_only()
+                        && !self.pool.source.options.read_only
+                        && self.made.elapsed() >= RETIRED;
                     if self.in_transaction && error.ends_transaction {
                         self.taken_back = Some(error.detail());
                     }

@@ -1013,6 +1013,32 @@ fn a_file_that_cannot_be_opened_is_named() {
     });
 }
 
+/// As after a failover: the name of the server leads to another one by now.
+#[test]
+fn a_connection_to_a_server_that_only_reads_is_not_used_again() {
+    for (server, only_reads) in [
+        (postgres(), "set default_transaction_read_only = on"),
+        (mariadb(), "set session transaction read only"),
+    ] {
+        let Some(server) = server else { continue };
+        run(async {
+            let pool = Pools::default()
+                .get("failover", server.source("", Options { most: 1, ..Options::default() }));
+            change(&mut pool.get().await.unwrap(), "create table failover (k integer)", &[]).await.unwrap();
+            let insert = "insert into failover values (1)";
+            let mut lease = pool.get().await.unwrap();
+            change(&mut lease, only_reads, &[]).await.unwrap();
+            // So old is it before it is closed.
+            tokio::time::sleep(Duration::from_millis(1100)).await;
+            let error = change(&mut lease, insert, &[]).await.unwrap_err();
+            assert_eq!(error.state.as_deref(), Some("25006"), "{error:?}");
+            drop(lease);
+            assert_eq!(pool.status().idle, 0);
+            change(&mut pool.get().await.unwrap(), insert, &[]).await.unwrap();
+        });
+    }
+}
+
 /// What follows in a transaction that the database has taken back would be committed statement by statement, beyond any rollback.
 #[test]
 fn nothing_follows_in_a_transaction_that_the_database_took_back() {

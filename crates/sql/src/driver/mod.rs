@@ -246,6 +246,14 @@ impl Connection {
         }
     }
 
+    /// Whether it leads to the database of its name: a file may have been replaced.
+    pub fn is_current(&self) -> bool {
+        match self {
+            Connection::Sqlite(session) => session.has_its_file(),
+            _ => true,
+        }
+    }
+
     /// Whether the connection works.
     pub async fn ping(&mut self) -> Result<(), Error> {
         let driver = async {

@@ -12,6 +12,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, InterruptHandle, OpenFlags};
 use std::cell::Cell;
 use std::future::poll_fn;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
@@ -41,6 +42,16 @@ pub(crate) struct Session {
     /// Number of jobs so far.
     count: AtomicU64,
     given_up: Arc<AtomicU64>,
+    /// Its file as it was opened; `None`: it is in memory.
+    file: Option<(String, Inode)>,
+}
+
+/// What tells a file from another one of its name: the numbers of its device and of its node.
+type Inode = (u64, u64);
+
+fn inode(file: &str) -> Option<Inode> {
+    let metadata = std::fs::metadata(file).ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }
 
 /// Steps of a statement between two checks whether somebody waits for it: an interrupt does not reach a statement that is about to begin.
@@ -84,7 +95,9 @@ impl Session {
             match connection {
                 Err(error) => _ = opened.send(Err(error)),
                 Ok(mut connection) => {
-                    if opened.send(Ok(Arc::new(connection.get_interrupt_handle()))).is_ok() {
+                    let name = source.target.database.clone();
+                    let file = name.and_then(|name| inode(&name).map(|inode| (name, inode)));
+                    if opened.send(Ok((Arc::new(connection.get_interrupt_handle()), file))).is_ok() {
                         let turns = source.target.database.as_deref().map(|file| Turns::of(Path::new(file)));
                         serve(&mut connection, &queue, &looks, turns.as_ref());
                     }
@@ -96,9 +109,14 @@ impl Session {
             .name("sqlite".to_owned())
             .spawn(run)
             .map_err(|error| unavailable(format!("no thread for a connection: {error}")))?;
-        let interrupt =
+        let (interrupt, file) =
             is_open.await.map_err(|_| unavailable("the thread of the connection ended".to_owned()))??;
-        Ok(Session { jobs, interrupt, count: AtomicU64::new(0), given_up })
+        Ok(Session { jobs, interrupt, count: AtomicU64::new(0), given_up, file })
+    }
+
+    /// Whether its file is still the one of that name: it may have been replaced, as by a backup. SQLite would read the old one on and on.
+    pub fn has_its_file(&self) -> bool {
+        self.file.as_ref().is_none_or(|(name, opened)| inode(name).as_ref() == Some(opened))
     }
 
     pub async fn run(
@@ -171,7 +189,10 @@ fn gone() -> Error {
 }
 
 /// Who waits for the connection, until it is open.
-type Opened = Arc<Mutex<Option<oneshot::Sender<Result<Arc<InterruptHandle>, Error>>>>>;
+type Opened = Arc<Mutex<Option<oneshot::Sender<Result<Parts, Error>>>>>;
+
+/// What the handle of a connection needs of it.
+type Parts = (Arc<InterruptHandle>, Option<(String, Inode)>);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
