@@ -64,11 +64,11 @@ impl Error {
         match self.reason {
             Reason::Unavailable | Reason::Interrupted => true,
             Reason::Value => false,
-            // The server closes the session: class 08, 57P0x of PostgreSQL.
+            // The server closes the session: class 08, of PostgreSQL 57P0x and those of transactions that were idle or took too long.
             Reason::Refused => {
-                self.state
-                    .as_deref()
-                    .is_some_and(|state| state.starts_with("08") || state.starts_with("57P0"))
+                self.state.as_deref().is_some_and(|state| {
+                    state.starts_with("08") || state.starts_with("57P0") || matches!(state, "25P03" | "25P04")
+                })
                     || matches!(self.number, Some(1053 | 1927 | 2006 | 2013 | 4031))
                     // The file of SQLite was replaced.
                     || (self.state.is_none() && self.number == Some(1032))

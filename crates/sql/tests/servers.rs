@@ -1013,6 +1013,23 @@ fn a_file_that_cannot_be_opened_is_named() {
     });
 }
 
+/// Else the rollback of the flow would fail, and with it the sequence that answers its client.
+#[test]
+fn a_transaction_that_postgresql_ends_because_it_is_idle_is_over() {
+    let Some(server) = postgres() else { return };
+    run(async {
+        let pool = Pools::default().get("idle", server.source("", Options::default()));
+        let mut lease = pool.get().await.unwrap();
+        change(&mut lease, "set idle_in_transaction_session_timeout = 50", &[]).await.unwrap();
+        lease.begin().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let error = change(&mut lease, "select 1", &[]).await.unwrap_err();
+        assert_eq!((error.state.as_deref(), lease.in_transaction()), (Some("25P03"), false), "{error:?}");
+        drop(lease);
+        assert_eq!((pool.status().in_use, pool.status().idle), (0, 0));
+    });
+}
+
 /// As after a failover: the name of the server leads to another one by now.
 #[test]
 fn a_connection_to_a_server_that_only_reads_is_not_used_again() {

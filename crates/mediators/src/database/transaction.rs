@@ -111,7 +111,11 @@ impl Transaction {
         let done = match commits {
             true if is_open => lease.commit().await,
             true => Err(Error::new(Reason::Interrupted, "its connection broke before: nothing of it counts")),
-            false if is_open => lease.roll_back().await,
+            // Where the connection breaks, the database takes back what was done with it.
+            false if is_open => match lease.roll_back().await {
+                Err(error) if error.reason == Reason::Interrupted => Ok(()),
+                done => done,
+            },
             // The connection is gone, and what was done with it.
             false => Ok(()),
         };
