@@ -330,13 +330,13 @@ mod tests {
     fn times_have_milliseconds() {
         let kind = calamine::ExcelDateTimeType::DateTime;
         for (number, wanted) in [
-            (45000.0, Value::Date("2023-03-15".to_owned())),
-            (45000.123_456, Value::Timestamp("2023-03-15 02:57:46.598".to_owned())),
-            (45000.5 + 0.05 / 86400.0, Value::Timestamp("2023-03-15 12:00:00.05".to_owned())),
-            (45000.0 + 0.25 / 86400.0, Value::Timestamp("2023-03-15 00:00:00.25".to_owned())),
+            (45_000.0, Value::Date("2023-03-15".to_owned())),
+            (45_000.123_456, Value::Timestamp("2023-03-15 02:57:46.598".to_owned())),
+            (45_000.5 + 0.05 / 86400.0, Value::Timestamp("2023-03-15 12:00:00.05".to_owned())),
+            (45_000.0 + 0.25 / 86400.0, Value::Timestamp("2023-03-15 00:00:00.25".to_owned())),
             // As sums of times are stored.
-            (45000.416_666_666_6, Value::Timestamp("2023-03-15 10:00:00.0".to_owned())),
-            (45000.999_999_999_9, Value::Date("2023-03-16".to_owned())),
+            (45_000.416_666_666_6, Value::Timestamp("2023-03-15 10:00:00.0".to_owned())),
+            (45_000.999_999_999_9, Value::Date("2023-03-16".to_owned())),
         ] {
             let cell = Data::DateTime(calamine::ExcelDateTime::new(number, kind, false));
             assert_eq!(value(&cell), wanted, "{number}");
