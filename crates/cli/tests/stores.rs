@@ -141,7 +141,8 @@ fn what_cannot_be_taken_out_is_delivered_once_and_said_once() {
     bus.says("the message that was done is out of the store", 1);
 }
 
-/// Nor by a processor of another name that a reload brings, nor by one that comes back, nor by a second one of the store.
+/// Nor by a processor of another name that a reload brings, nor by one that comes back, nor by a second one of the store, nor by one of another store in
+/// the same table.
 #[test]
 fn what_cannot_be_taken_out_is_delivered_once_by_all_processors() {
     let (uri, delivered) = backend();
@@ -153,10 +154,14 @@ fn what_cannot_be_taken_out_is_delivered_once_by_all_processors() {
     let bus = Process::run(&path, &[]);
     fill(&bus);
     bus.says("the message is done and still in the store", 1);
-    for (number, processors) in
-        [another.clone(), String::new(), processor.to_owned() + &another].iter().enumerate()
+    let whole = |processors: &str| rest.to_owned() + processors;
+    let renamed = artifacts
+        .replace("name='waiting'", "name='pending'")
+        .replace("messageStore='waiting'", "messageStore='pending'");
+    for (number, artifacts) in
+        [whole(&another), whole(""), whole(&(processor.to_owned() + &another)), renamed].iter().enumerate()
     {
-        support::configure(&path, &(rest.to_owned() + processors));
+        support::configure(&path, artifacts);
         bus.signal("HUP");
         bus.says("reloaded: ", number + 1);
         // Some attempts.

@@ -364,6 +364,16 @@ pub(crate) fn openapi(service: &Service, address: &str) -> serde_json::Value {
                 );
             }
         }
+        // Each variable of a path is described, also one that goes nowhere.
+        for segment in segments {
+            if let Segment::Variable(name) = segment
+                && !listed.iter().any(|parameter| parameter["name"] == **name && parameter["in"] == "path")
+            {
+                listed.push(
+                    json!({ "name": name, "in": "path", "required": true, "schema": schema("string") }),
+                );
+            }
+        }
         let (status, text) = match query.result.is_some() || operation.status {
             true => ("200", "the rows"),
             false => ("202", "done"),

@@ -31,6 +31,15 @@ pub(crate) struct Trouble {
     pub request: String,
     /// Its parameters, as Java's `Map.toString` writes them.
     pub parameters: Option<String>,
+    /// The database does not know a table or a column.
+    pub unknown_name: bool,
+}
+
+/// Whether a table or a column does not exist: by the SQLSTATE (PostgreSQL, MySQL), or the words of SQLite.
+fn is_unknown_name(error: &sql::Error) -> bool {
+    matches!(error.state.as_deref(), Some("42P01" | "42703" | "42S02" | "42S22"))
+        || ["no such table", "no such column"].iter().any(|words| error.message.starts_with(words))
+        || error.message.contains(" has no column named ")
 }
 
 impl Trouble {
@@ -42,6 +51,7 @@ impl Trouble {
             status: 500,
             request: String::new(),
             parameters: None,
+            unknown_name: false,
         }
     }
 
@@ -57,7 +67,11 @@ impl Trouble {
         };
         let message =
             format!("Error in 'SQLQuery.processPreNormalQuery' of the query {query}: {}", error.message);
-        Trouble { status, ..Trouble::new(code, message).because(error.detail()) }
+        Trouble {
+            status,
+            unknown_name: is_unknown_name(error),
+            ..Trouble::new(code, message).because(error.detail())
+        }
     }
 
     /// With the parameters of the request, whose names in lower case stand for those that `parameters` were written with.

@@ -3,10 +3,12 @@
 use crate::output::Type;
 use crate::value::{Check, RequestValue};
 use config::DataDirection;
+use message::Charset;
 use sql::{Dialect, Fill, Kind, Named, Pool, Statement};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// A data service, immutable.
@@ -315,8 +317,13 @@ pub(crate) struct Table {
 /// The format of a table.
 #[derive(Clone, Debug)]
 pub(crate) enum TableForm {
-    /// CSV with this separator.
-    Lines(u8),
+    /// CSV.
+    Lines {
+        separator: u8,
+        charset: Charset,
+        /// The log has said that the file is not in the charset.
+        is_said: Arc<AtomicBool>,
+    },
     /// A sheet of a workbook of Excel or OpenDocument; `None`: the first one.
     Sheet(Option<String>),
 }

@@ -278,6 +278,10 @@ impl Run {
             let given = given
                 .filter(|given| parameter.is_array || !is_nothing(given))
                 .or_else(|| self.exports.get(&parameter.name).cloned())
+                .or_else(|| match &with?.source {
+                    Source::Parameter(name) => self.exports.get(name).cloned(),
+                    _ => None,
+                })
                 .or_else(|| parameter.default.clone());
             let given = match given {
                 Some(given) => given,

@@ -227,12 +227,15 @@ fn value(cell: &Data) -> Value {
         Data::Float(number) if number.fract() == 0.0 && number.abs() < 9e15 => Value::Integer(*number as i64),
         Data::Float(number) => Value::Double(*number),
         Data::DateTime(at) if at.is_datetime() => {
-            let (year, month, day, hour, minute, second, _) = at.to_ymd_hms_milli();
+            let (year, month, day, hour, minute, second, milli) = at.to_ymd_hms_milli();
             let day = format!("{year:04}-{month:02}-{day:02}");
-            match (hour, minute, second) {
-                (0, 0, 0) => Value::Date(day),
-                _ => Value::Timestamp(format!("{day} {hour:02}:{minute:02}:{second:02}.0")),
+            if (hour, minute, second, milli) == (0, 0, 0, 0) {
+                return Value::Date(day);
             }
+            let milli = format!("{milli:03}");
+            let fraction =
+                Some(milli.trim_end_matches('0')).filter(|digits| !digits.is_empty()).unwrap_or("0");
+            Value::Timestamp(format!("{day} {hour:02}:{minute:02}:{second:02}.{fraction}"))
         }
         Data::DateTime(span) => Value::Double(span.as_f64()),
         // Variants that a later version of the library may add.
@@ -320,6 +323,23 @@ mod tests {
                 is_old,
                 "{extension}: {why}"
             );
+        }
+    }
+
+    #[test]
+    fn times_have_milliseconds() {
+        let kind = calamine::ExcelDateTimeType::DateTime;
+        for (number, wanted) in [
+            (45_000.0, Value::Date("2023-03-15".to_owned())),
+            (45_000.123_456, Value::Timestamp("2023-03-15 02:57:46.598".to_owned())),
+            (45_000.5 + 0.05 / 86400.0, Value::Timestamp("2023-03-15 12:00:00.05".to_owned())),
+            (45_000.0 + 0.25 / 86400.0, Value::Timestamp("2023-03-15 00:00:00.25".to_owned())),
+            // As sums of times are stored.
+            (45_000.416_666_666_6, Value::Timestamp("2023-03-15 10:00:00.0".to_owned())),
+            (45_000.999_999_999_9, Value::Date("2023-03-16".to_owned())),
+        ] {
+            let cell = Data::DateTime(calamine::ExcelDateTime::new(number, kind, false));
+            assert_eq!(value(&cell), wanted, "{number}");
         }
     }
 

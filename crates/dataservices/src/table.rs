@@ -4,10 +4,12 @@ use crate::fault::{Trouble, code};
 use crate::plan::{Table, TableForm};
 use crate::sheet::Sheet;
 use flow::NotDone;
+use message::charset::Decoding;
 use sql::{Columns, Row, Value};
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The rows of a table, of at most `most` bytes.
 pub(crate) async fn rows(table: &Table, query: &str, most: usize) -> Result<Vec<Row>, Trouble> {
@@ -15,7 +17,7 @@ pub(crate) async fn rows(table: &Table, query: &str, most: usize) -> Result<Vec<
     let read = flow::on_thread(move || {
         read(&table_read, most).map_err(|why| {
             let reader = match table_read.form {
-                TableForm::Lines(_) => "CSVQuery",
+                TableForm::Lines { .. } => "CSVQuery",
                 TableForm::Sheet(_) => "ExcelQuery",
             };
             let message = format!("Error in '{reader}.runQuery' of the query {query}: {why}");
@@ -37,20 +39,31 @@ fn read(table: &Table, most: usize) -> Result<Vec<Row>, String> {
     let file = File::open(&table.file).map_err(|error| format!("{path}: {error}"))?;
     let mut rows = Rows { table, columns: None, rows: Vec::new(), size: 0, most };
     match &table.form {
-        TableForm::Lines(separator) => {
+        TableForm::Lines { separator, charset, is_said } => {
             // Reading stops beyond the limit, so that a value without an end is not read to it.
             let file = BufReader::new(file.take(most as u64 + (1 << 20)));
             let mut reader = csv::ReaderBuilder::new()
                 .delimiter(*separator)
                 .has_headers(false)
                 .flexible(true)
-                .from_reader(file);
-            for (number, record) in reader.byte_records().enumerate() {
+                .from_reader(Decoding::new(file, *charset));
+            let mut records = reader.byte_records();
+            let mut number = 0;
+            while let Some(record) = records.next() {
                 let record = record.map_err(|error| error.to_string())?;
-                let text =
-                    |value: &[u8]| String::from_utf8_lossy(value).trim_start_matches('\u{FEFF}').to_owned();
-                let values = record.iter().map(|value| Value::Text(text(value))).collect();
-                if !rows.add(number + 1, values)? {
+                number += 1;
+                let values: Vec<_> =
+                    record.iter().map(|value| String::from_utf8_lossy(value).into_owned()).collect();
+                if records.reader().get_ref().has_replaced()
+                    && values.iter().any(|value| value.contains('\u{FFFD}'))
+                    && !is_said.swap(true, Relaxed)
+                {
+                    tracing::warn!(
+                        target: "busbar::dataservice",
+                        "{path}: row {number} is not in the charset of the file: what it does not have becomes U+FFFD; `csv_charset` names another charset"
+                    );
+                }
+                if !rows.add(number, values.into_iter().map(Value::Text).collect())? {
                     break;
                 }
             }

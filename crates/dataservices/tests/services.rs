@@ -1026,7 +1026,7 @@ fn descriptions_and_faults_have_names_as_they_are_written() {
     let calls = "<call-query href='two'><with-param name='a' query-param='itemNumber'/><with-param name='b' query-param='Shelf'/></call-query>";
     let parts = format!(
         "{two}<operation name='two'>{calls}</operation><resource path='r/{{itemNumber}}' method='GET'>{calls}</resource>\
-         <resource path='r' method='POST'>{calls}</resource>"
+         <resource path='r' method='POST'>{calls}</resource><resource path='r/{{itemNumber}}/of/{{nobody}}' method='GET'>{calls}</resource>"
     );
     let tested = tested("", &memory("described"), &parts, "");
     let wsdl = ask(&tested, "GET", "/services/Shop?wsdl", &[], "").body;
@@ -1044,6 +1044,9 @@ fn descriptions_and_faults_have_names_as_they_are_written() {
         (&"Shelf".into(), &"query".into()),
         "{openapi}"
     );
+    let variables = openapi["paths"]["/r/{itemNumber}/of/{nobody}"]["get"]["parameters"].as_array().unwrap();
+    let variables: Vec<_> = variables.iter().filter(|p| p["in"] == "path").map(|p| &p["name"]).collect();
+    assert_eq!(variables, ["itemNumber", "nobody"], "{openapi}");
     let body = &openapi["paths"]["/r"]["post"]["requestBody"]["content"]["application/json"]["schema"];
     assert!(body["properties"]["itemNumber"].is_object() && body["required"][1] == "Shelf", "{openapi}");
     let fault = soap(&tested, "<two><itemNumber>1</itemNumber></two>").body;
@@ -1456,6 +1459,45 @@ fn files_are_tables() {
     assert!(gone.status == 500 && gone.body.contains("DATABASE_ERROR"), "{gone:?}");
 }
 
+/// Excel writes CSV in the code page of the machine, and as UTF-16.
+#[test]
+fn files_may_have_any_charset() {
+    let file = std::env::temp_dir().join(format!("busbar-data-charset-{}.csv", std::process::id()));
+    let all = "<query id='all' useConfig='db'><result element='R' rowName='Row'><element name='name' column='Größe'/></result></query>";
+    let text = "Größe\nzwölf €\n";
+    let windows = b"Gr\xf6\xdfe\nzw\xf6lf \x80\n".to_vec();
+    let utf16 = |bytes: fn(u16) -> [u8; 2]| {
+        "\u{FEFF}".encode_utf16().chain(text.encode_utf16()).flat_map(bytes).collect()
+    };
+    let with = |charset: &str| {
+        let properties = format!(
+            "<property name='csv_datasource'>{}</property><property name='csv_hasheader'>true</property><property name='csv_startingrow'>2</property>\
+             <property name='csv_charset'>{charset}</property>",
+            file.display()
+        );
+        tested("", &properties, &format!("{all}{}", operation("all", &[])), "")
+    };
+    for (charset, bytes) in [
+        ("", text.as_bytes().to_vec()),
+        ("windows-1252", windows.clone()),
+        ("ISO-8859-1", windows.clone()),
+        ("", utf16(u16::to_le_bytes)),
+        ("", utf16(u16::to_be_bytes)),
+        ("windows-1252", utf16(u16::to_le_bytes)),
+    ] {
+        std::fs::write(&file, &bytes).unwrap();
+        let tested = with(charset);
+        assert!(tested.found.is_empty(), "{:?}", tested.found);
+        let response = get_json(&tested, "all");
+        assert_eq!(response.body, r#"{"R":{"Row":[{"name":"zwölf €"}]}}"#, "{charset} {bytes:?}");
+    }
+    // What is not in the charset is there all the same, and the log says so.
+    std::fs::write(&file, b"Gr\xc3\xb6\xc3\x9fe\nzw\xf6lf\n").unwrap();
+    assert_eq!(get_json(&with(""), "all").body, "{\"R\":{\"Row\":[{\"name\":\"zw\u{FFFD}lf\"}]}}");
+    std::fs::remove_file(&file).unwrap();
+    assert!(with("latin-99").reports("there is no charset `latin-99`"));
+}
+
 #[test]
 fn flows_ask_without_http() {
     let add = "<param name='a' sqlType='INTEGER'/>";
@@ -1486,6 +1528,32 @@ fn flows_ask_without_http() {
     assert!(response.status == 200 && response.body.contains("<s>42</s>"), "{response:?}");
     assert!(response.headers.get("Sum").is_some_and(|sum| sum.contains("<s>42</s>")), "{response:?}");
     assert_eq!(response.headers.get("S"), Some("42"), "the property is XML");
+}
+
+/// By the name of the parameter of the query, or of that of the operation.
+#[test]
+fn what_is_exported_in_a_box_goes_to_parameters_of_its_name() {
+    let inside = [
+        query(
+            "first",
+            "select 1 a union select 2 a",
+            "<result element='R' rowName='r'><element name='a' column='a' export='Found' exportType='ARRAY'/></result>",
+        ),
+        query(
+            "second",
+            "select count(*) c, sum(a) s from (select 1 a union select 2 a union select 3 a) where a in (:ids)",
+            "<param name='ids' sqlType='INTEGER' paramType='ARRAY'/><result element='S'><element name='c' column='c'/></result>",
+        ),
+        operation("first", &[]),
+        "<operation name='second'><call-query href='second'><with-param name='ids' query-param='found'/></call-query></operation>".to_owned(),
+    ]
+    .concat();
+    let tested = tested("enableBoxcarring='true'", &memory("exported"), &inside, "");
+    let boxed = soap(&tested, "<request_box><first/><second/></request_box>");
+    assert!(boxed.status == 200 && boxed.body.contains("<c>2</c>"), "{boxed:?}");
+    // What the request has comes first.
+    let boxed = soap(&tested, "<request_box><first/><second><found>3</found></second></request_box>");
+    assert!(boxed.status == 200 && boxed.body.contains("<c>1</c>"), "{boxed:?}");
 }
 
 /// WSO2 names the requests for resources in small letters, and answers a box with what the last one says.

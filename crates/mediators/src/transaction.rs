@@ -26,7 +26,7 @@ const PAGE: Page = Page {
 begins a transaction unless there is one, `fault-if-no-tx` faults if there is none.
 
 A transaction is over one [data source](../sql.md), that of the first step that takes part, and keeps a connection of it until it ends. It belongs to the message
-and goes with it over a `call`, into sequences and into the fault sequence, which is the place for `rollback` (also where it was `commit` that failed: that has undone it already); copies of the message take part in it until one of them ends it; what they do later is by itself. If a message
+and goes with it over a `call`, into sequences and into the fault sequence, which is the place for `rollback` (also where it was `commit` that failed: that has undone it already, unless the connection broke before the answer: then nobody knows, and ERROR_MESSAGE says so); copies of the message take part in it until one of them ends it; what they do later is by itself. If a message
 ends with neither `commit` nor `rollback`, the transaction is rolled back, and the log says so.
 
 In WSO2 it is a distributed transaction of the application server, bound to a thread. Busbar has no transactions over several databases, or with

@@ -1,15 +1,12 @@
 //! Charsets of bodies: which encoding a label names, and text in it.
 
-use encoding_rs::{EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use encoding_rs::{Decoder, EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use std::io::{self, BufRead, Read};
 
 /// The encoding that a `charset` parameter names, for reading. UTF-16 without a byte order mark is big endian, as its
 /// definition (and Java) has it.
 pub fn for_reading(label: &str) -> Option<&'static Encoding> {
-    match Charset::for_label(label)? {
-        Charset::Utf16 => Some(UTF_16BE),
-        Charset::Upto(_) => Some(WINDOWS_1252), // reads all that ASCII and Latin-1 have
-        Charset::Table(encoding) => Some(encoding),
-    }
+    Charset::for_label(label).map(Charset::reads)
 }
 
 /// An encoding to write in.
@@ -55,6 +52,14 @@ impl Charset {
             Some(Charset::Utf16)
         } else {
             Encoding::for_label_no_replacement(label.as_bytes()).map(Charset::Table)
+        }
+    }
+
+    fn reads(self) -> &'static Encoding {
+        match self {
+            Charset::Utf16 => UTF_16BE,
+            Charset::Upto(_) => WINDOWS_1252, // reads all that ASCII and Latin-1 have
+            Charset::Table(encoding) => encoding,
         }
     }
 
@@ -123,6 +128,55 @@ impl Charset {
     }
 }
 
+/// Text of any charset, read as UTF-8 piece by piece. A byte order mark decides before the charset does, and is left out. What is not in the
+/// charset becomes U+FFFD.
+pub struct Decoding<R> {
+    from: R,
+    decoder: Decoder,
+    /// Text that is not taken yet: the first `at` bytes are.
+    text: String,
+    at: usize,
+    is_over: bool,
+    has_replaced: bool,
+}
+
+impl<R: BufRead> Decoding<R> {
+    /// Reads what `from` has in this charset.
+    pub fn new(from: R, charset: Charset) -> Decoding<R> {
+        Decoding {
+            from,
+            decoder: charset.reads().new_decoder(),
+            text: String::with_capacity(1 << 13),
+            at: 0,
+            is_over: false,
+            has_replaced: false,
+        }
+    }
+
+    /// Whether something so far was not in the charset.
+    pub fn has_replaced(&self) -> bool {
+        self.has_replaced
+    }
+}
+
+impl<R: BufRead> Read for Decoding<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.at == self.text.len() && !self.is_over {
+            self.text.clear();
+            self.at = 0;
+            let bytes = self.from.fill_buf()?;
+            self.is_over = bytes.is_empty();
+            let (_, read, has_replaced) = self.decoder.decode_to_string(bytes, &mut self.text, self.is_over);
+            self.from.consume(read);
+            self.has_replaced |= has_replaced;
+        }
+        let mut rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let count = rest.read(into)?;
+        self.at += count;
+        Ok(count)
+    }
+}
+
 fn utf16(units: impl Iterator<Item = u16>, bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
     units.flat_map(bytes).collect()
 }
@@ -172,6 +226,35 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(for_reading(label).map(Encoding::name), reads, "{label}");
+        }
+    }
+
+    #[test]
+    fn text_is_read_in_any_charset_in_pieces_of_any_size() {
+        let read = |bytes: &[u8], label: &str, size: usize| {
+            let from = io::BufReader::with_capacity(size, bytes);
+            let mut decoding = Decoding::new(from, Charset::for_label(label).unwrap());
+            let mut text = String::new();
+            decoding.read_to_string(&mut text).unwrap();
+            (text, decoding.has_replaced())
+        };
+        let text = "aé€😀".repeat(3000);
+        for label in ["utf-8", "utf-16", "utf-16le", "gb18030"] {
+            let bytes = Charset::for_label(label).unwrap().encode(&text, Unmappable::Question);
+            for size in [1, 2, 3, 8192] {
+                assert_eq!(read(&bytes, label, size), (text.clone(), false), "{label} {size}");
+            }
+        }
+        for (bytes, label, wanted, replaced) in [
+            (&b"a\xe9\x80"[..], "iso-8859-1", "aé€", false),
+            (b"\xef\xbb\xbfa", "windows-1252", "a", false),
+            (b"\xff\xfea\0", "utf-8", "a", false),
+            (b"\xfe\xff\0a", "utf-8", "a", false),
+            (b"a\xe9b", "utf-8", "a\u{FFFD}b", true),
+            (b"a\xc3", "utf-8", "a\u{FFFD}", true),
+            (b"", "utf-16", "", false),
+        ] {
+            assert_eq!(read(bytes, label, 1), (wanted.to_owned(), replaced), "{label} {bytes:?}");
         }
     }
 

@@ -26,12 +26,14 @@ pub struct Error {
     pub state: Option<String>,
     /// The number that the database gives the error (`getErrorCode`).
     pub number: Option<i64>,
+    /// The database has taken the whole transaction back, not only the statement. What follows would be committed by itself.
+    pub ends_transaction: bool,
 }
 
 impl Error {
     /// An error without a code of a database.
     pub fn new(reason: Reason, message: impl Into<String>) -> Error {
-        Error { reason, message: message.into(), state: None, number: None }
+        Error { reason, message: message.into(), state: None, number: None, ends_transaction: false }
     }
 
     /// Message and codes in one line.
@@ -51,17 +53,25 @@ impl Error {
         self.state.as_deref() == Some("53300") || matches!(self.number, Some(1040 | 1203 | 1226 | 17809))
     }
 
+    /// Whether the server only reads, as the one that was the first one before a failover: `25006` of PostgreSQL, `--read-only` of MySQL, a database of
+    /// SQL Server.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.state.as_deref() == Some("25006") || matches!(self.number, Some(1290 | 1836 | 3906))
+    }
+
     /// Whether the connection is broken.
     pub(crate) fn breaks(&self) -> bool {
         match self.reason {
             Reason::Unavailable | Reason::Interrupted => true,
             Reason::Value => false,
-            // The server closes the session: class 08, 57P0x of PostgreSQL.
+            // The server closes the session: class 08, of PostgreSQL 57P0x and those of transactions that were idle or took too long.
             Reason::Refused => {
-                self.state
-                    .as_deref()
-                    .is_some_and(|state| state.starts_with("08") || state.starts_with("57P0"))
+                self.state.as_deref().is_some_and(|state| {
+                    state.starts_with("08") || state.starts_with("57P0") || matches!(state, "25P03" | "25P04")
+                })
                     || matches!(self.number, Some(1053 | 1927 | 2006 | 2013 | 4031))
+                    // The file of SQLite was replaced.
+                    || (self.state.is_none() && self.number == Some(1032))
             }
         }
     }

@@ -243,7 +243,9 @@ impl Pool {
             made: Instant::now(),
             in_transaction: false,
             has_failed: false,
+            taken_back: None,
             is_busy: false,
+            is_retired: false,
             _place: place,
         };
         self.counts.in_use.fetch_add(1, Relaxed);
@@ -260,8 +262,13 @@ impl Pool {
                 // There is no other connection to a database in memory.
                 let ask = is_due && !self.source.target.is_in_memory();
                 lease.made = idle.made;
+                let is_current = idle.connection.is_current();
                 lease.connection = Some(idle.connection);
-                let works = if ask { lease.works(until).await } else { Works::Yes };
+                let works = match ask {
+                    _ if !is_current => Works::No,
+                    true => lease.works(until).await,
+                    false => Works::Yes,
+                };
                 if works == Works::Yes {
                     return Ok(lease);
                 }
@@ -500,6 +507,9 @@ impl Pool {
 /// How long a pool asks for no other connection where the server allows no more.
 const FULL: Duration = Duration::from_millis(500);
 
+/// So old is a connection at least that is closed because its server only reads.
+const RETIRED: Duration = Duration::from_secs(1);
+
 /// Most statements that wait to be ended.
 const MOST_ENDING: usize = 1000;
 
@@ -511,8 +521,12 @@ pub struct Lease {
     in_transaction: bool,
     /// A statement of the transaction has failed.
     has_failed: bool,
+    /// Why the database took the transaction back by itself. Without that the statements that follow would be committed one by one.
+    taken_back: Option<String>,
     /// A statement is running.
     is_busy: bool,
+    /// Nobody is to get the connection after this one.
+    is_retired: bool,
     _place: OwnedSemaphorePermit,
 }
 
@@ -520,7 +534,7 @@ impl Drop for Lease {
     fn drop(&mut self) {
         self.pool.counts.in_use.fetch_sub(1, Relaxed);
         match self.connection.take() {
-            Some(connection) if !self.is_busy && !self.in_transaction => {
+            Some(connection) if !self.is_busy && !self.in_transaction && !self.is_retired => {
                 self.pool.give_back(connection, self.made)
             }
             Some(connection) => self.pool.give_up(connection, self.made, self.is_busy),
@@ -557,6 +571,7 @@ impl Lease {
                 format!("the statement has {has} parameters, and {given} are given"),
             ));
         }
+        self.check_taken_back()?;
         self.pool.counts.statements.fetch_add(1, Relaxed);
         let pool = Arc::clone(&self.pool);
         let connection = self.connection.as_mut().ok_or_else(closed)?;
@@ -598,11 +613,24 @@ impl Lease {
         Ok(())
     }
 
+    fn check_taken_back(&self) -> Result<(), Error> {
+        match &self.taken_back {
+            Some(why) => {
+                Err(Error::new(Reason::Refused, format!("the database took the transaction back: {why}")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Commits the transaction.
     ///
     /// # Errors
-    /// As [`Lease::run`]. The transaction is over: where the connection broke, it may be committed or not.
+    /// As [`Lease::run`]. The transaction is over: where it was interrupted, it may be committed or not, as the error says.
     pub async fn commit(&mut self) -> Result<(), Error> {
+        if let Err(error) = self.check_taken_back() {
+            self.roll_back().await?;
+            return Err(error);
+        }
         // PostgreSQL answers the commit of a transaction in which a statement has failed by taking it back, which it calls no error. A statement shows whether it would: there
         // may have been a savepoint.
         if self.has_failed
@@ -614,7 +642,13 @@ impl Lease {
             }
             return Err(error);
         }
-        let done = self.execute("COMMIT").await;
+        let done = self.execute("COMMIT").await.map_err(|error| match error.reason {
+            Reason::Interrupted => Error {
+                message: format!("{}: the transaction may be committed or not", error.message),
+                ..error
+            },
+            _ => error,
+        });
         // A connection whose transaction did not end is closed.
         self.in_transaction = done.is_err();
         done
@@ -625,6 +659,10 @@ impl Lease {
     /// # Errors
     /// As [`Lease::run`]. The connection is closed then, which rolls back too.
     pub async fn roll_back(&mut self) -> Result<(), Error> {
+        if self.taken_back.take().is_some() {
+            self.in_transaction = false;
+            return Ok(());
+        }
         let done = self.execute("ROLLBACK").await;
         self.in_transaction = done.is_err();
         done
@@ -651,6 +689,13 @@ impl Lease {
                 } else {
                     self.is_busy = false;
                     self.has_failed = self.in_transaction;
+                    // Its name may lead to another server meanwhile. One that is as new as that would be opened again for each statement.
+                    self.is_retired |= error.is_read_only()
+                        && !self.pool.source.options.read_only
+                        && self.made.elapsed() >= RETIRED;
+                    if self.in_transaction && error.ends_transaction {
+                        self.taken_back = Some(error.detail());
+                    }
                 }
             }
         }
@@ -685,6 +730,7 @@ impl Lease {
             self.pool.give_up(connection, self.made, self.is_busy);
         }
         self.in_transaction = false;
+        self.taken_back = None;
         self.is_busy = false;
     }
 }

@@ -344,7 +344,7 @@ fn options(query: &str, separator: char) -> Vec<(String, String)> {
 
 impl Target {
     /// An option of the URL, by its name in any case.
-    pub(crate) fn option(&self, name: &str) -> Option<&str> {
+    pub fn option(&self, name: &str) -> Option<&str> {
         let found = self.options.iter().rev().find(|(option_name, _)| option_name.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }

@@ -112,3 +112,40 @@ fn a_database_in_memory_is_not_validated() {
         }
     });
 }
+
+/// As by the restore of a backup: what was open would show the old rows for ever, and take no new ones.
+#[test]
+fn a_file_that_is_replaced_is_opened_again() {
+    let (file, backup) = (File::new("replaced"), File::new("backup"));
+    backup.open().execute_batch("insert into t values (7)").unwrap();
+    let pool = file.pool(Options { most: 2, ..Options::default() });
+    let sum = async |lease: &mut busbar_sql::Lease| {
+        let statement = busbar_sql::Statement::new("select sum(a) from t", pool.dialect());
+        let mut sum = None;
+        let take = |row: busbar_sql::Row| {
+            sum = row.values.into_iter().next().and_then(busbar_sql::Value::text);
+            Ok(true)
+        };
+        lease.run(&statement, &[], take).await.unwrap();
+        sum
+    };
+    let insert = busbar_sql::Statement::new("insert into t values (1)", pool.dialect());
+    run(async {
+        let mut before = pool.get().await.unwrap();
+        before.run(&insert, &[], |_| Ok(true)).await.unwrap();
+        let mut open = pool.get().await.unwrap();
+        assert_eq!(sum(&mut open).await.as_deref(), Some("1"));
+        drop(before);
+        std::fs::rename(&backup.0, &file.0).unwrap();
+        // One that is in use is closed by its error.
+        let error = open.run(&insert, &[], |_| Ok(true)).await.unwrap_err();
+        assert!(error.message.contains("readonly"), "{error:?}");
+        drop(open);
+        assert_eq!(pool.status().idle, 1);
+        for _ in 0..2 {
+            let mut lease = pool.get().await.unwrap();
+            lease.run(&insert, &[], |_| Ok(true)).await.unwrap();
+        }
+        assert_eq!(sum(&mut pool.get().await.unwrap()).await.as_deref(), Some("9"));
+    });
+}

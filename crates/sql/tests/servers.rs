@@ -821,6 +821,18 @@ fn cuts(server: &Server) {
                 assert_eq!(all(&mut lease, "select 1", &[]).await.unwrap(), [[Value::Integer(1)]]);
             }
         }
+        // Whether the commit or its answer is lost, nobody can say.
+        let mut lease = pool.get().await.unwrap();
+        lease.begin().await.unwrap();
+        assert_eq!(all(&mut lease, "select 1", &[]).await.unwrap(), [[Value::Integer(1)]]);
+        between.left.store(0, Relaxed);
+        let error = lease.commit().await.unwrap_err();
+        between.left.store(usize::MAX, Relaxed);
+        assert!(
+            error.reason == Reason::Interrupted && error.message.contains("may be committed or not"),
+            "{error:?}"
+        );
+        drop(lease);
         assert_eq!((pool.status().in_use, pool.status().state), (0, State::Up));
     });
 }
@@ -998,6 +1010,117 @@ fn a_file_that_cannot_be_opened_is_named() {
             error.reason == Reason::Unavailable && error.message.contains("/nowhere/at/all.db"),
             "{error:?}"
         );
+    });
+}
+
+/// Else the rollback of the flow would fail, and with it the sequence that answers its client.
+#[test]
+fn a_transaction_that_postgresql_ends_because_it_is_idle_is_over() {
+    let Some(server) = postgres() else { return };
+    run(async {
+        let pool = Pools::default().get("idle", server.source("", Options::default()));
+        let mut lease = pool.get().await.unwrap();
+        change(&mut lease, "set idle_in_transaction_session_timeout = 50", &[]).await.unwrap();
+        lease.begin().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let error = change(&mut lease, "select 1", &[]).await.unwrap_err();
+        assert_eq!((error.state.as_deref(), lease.in_transaction()), (Some("25P03"), false), "{error:?}");
+        drop(lease);
+        assert_eq!((pool.status().in_use, pool.status().idle), (0, 0));
+    });
+}
+
+/// As after a failover: the name of the server leads to another one by now.
+#[test]
+fn a_connection_to_a_server_that_only_reads_is_not_used_again() {
+    for (server, only_reads) in [
+        (postgres(), "set default_transaction_read_only = on"),
+        (mariadb(), "set session transaction read only"),
+    ] {
+        let Some(server) = server else { continue };
+        run(async {
+            let pool = Pools::default()
+                .get("failover", server.source("", Options { most: 1, ..Options::default() }));
+            change(&mut pool.get().await.unwrap(), "create table failover (k integer)", &[]).await.unwrap();
+            let insert = "insert into failover values (1)";
+            let mut lease = pool.get().await.unwrap();
+            change(&mut lease, only_reads, &[]).await.unwrap();
+            // So old is it before it is closed.
+            tokio::time::sleep(Duration::from_millis(1100)).await;
+            let error = change(&mut lease, insert, &[]).await.unwrap_err();
+            assert_eq!(error.state.as_deref(), Some("25006"), "{error:?}");
+            drop(lease);
+            assert_eq!(pool.status().idle, 0);
+            change(&mut pool.get().await.unwrap(), insert, &[]).await.unwrap();
+        });
+    }
+}
+
+/// What follows in a transaction that the database has taken back would be committed statement by statement, beyond any rollback.
+#[test]
+fn nothing_follows_in_a_transaction_that_the_database_took_back() {
+    run(async {
+        let pool = Pools::default().get("taken back", memory("taken-back"));
+        let mut lease = pool.get().await.unwrap();
+        let refuse = "create trigger refuse before insert on taken when new.k = 2 begin select raise(rollback, 'not two'); end";
+        for text in ["create table taken (k integer)", refuse] {
+            change(&mut lease, text, &[]).await.unwrap();
+        }
+        is_taken_back(lease, "taken", "insert into taken values (2)").await;
+    });
+}
+
+/// Runs a statement that ends the transaction, and looks at what follows; the table is empty.
+async fn is_taken_back(mut lease: Lease, table: &str, ends: &str) {
+    let insert = |number: u8| format!("insert into {table} (k) values ({number})");
+    for commits in [true, false] {
+        if !lease.in_transaction() {
+            lease.begin().await.unwrap();
+            change(&mut lease, &insert(1), &[]).await.unwrap();
+        }
+        let error = change(&mut lease, ends, &[]).await.unwrap_err();
+        assert!(error.ends_transaction && lease.in_transaction(), "{error:?}");
+        let error = change(&mut lease, &insert(3), &[]).await.unwrap_err();
+        assert!(error.message.starts_with("the database took the transaction back: "), "{error:?}");
+        match commits {
+            true => assert!(lease.commit().await.unwrap_err().message.contains("took the transaction back")),
+            false => lease.roll_back().await.unwrap(),
+        }
+        let count = all(&mut lease, &format!("select count(*) from {table}"), &[]).await.unwrap();
+        assert_eq!((count, lease.in_transaction()), (vec![vec![Value::Integer(0)]], false));
+        if table != "taken" {
+            return;
+        }
+    }
+}
+
+#[test]
+fn nothing_follows_in_a_transaction_that_mariadb_took_back() {
+    let Some(server) = mariadb() else { return };
+    run(async {
+        let pool = Pools::default().get("deadlock", server.source("", Options::default()));
+        let (mut one, mut two) = (pool.get().await.unwrap(), pool.get().await.unwrap());
+        for text in [
+            "create table rows_ (k integer primary key, v integer) engine=innodb",
+            "insert into rows_ values (1, 0), (2, 0)",
+            "create table dead (k integer) engine=innodb",
+        ] {
+            change(&mut one, text, &[]).await.unwrap();
+        }
+        one.begin().await.unwrap();
+        two.begin().await.unwrap();
+        // The one that has changed less is the one that is taken back.
+        for text in ["update rows_ set v = 1 where k = 2", "insert into rows_ values (3, 0), (4, 0), (5, 0)"]
+        {
+            change(&mut two, text, &[]).await.unwrap();
+        }
+        change(&mut one, "insert into dead (k) values (1)", &[]).await.unwrap();
+        change(&mut one, "update rows_ set v = 1 where k = 1", &[]).await.unwrap();
+        let other = async {
+            change(&mut two, "update rows_ set v = 2 where k = 1", &[]).await.unwrap();
+            two.commit().await.unwrap();
+        };
+        let (_, ()) = tokio::join!(is_taken_back(one, "dead", "update rows_ set v = 2 where k = 2"), other);
     });
 }
 

@@ -115,6 +115,11 @@ pub trait Store: Send + Sync {
     /// Its name.
     fn name(&self) -> &str;
 
+    /// Where its messages are, if not in itself: two stores of one place hold the same messages, whatever they are called.
+    fn place(&self) -> Option<String> {
+        None
+    }
+
     /// Most messages that it holds; `None`: not known.
     fn capacity(&self) -> Option<usize>;
 

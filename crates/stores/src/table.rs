@@ -139,6 +139,14 @@ impl Store for Table {
         &self.name
     }
 
+    /// Without user and password: those may change, and the table stays.
+    fn place(&self) -> Option<String> {
+        let target = self.pool.target();
+        let schema = target.option("currentSchema").unwrap_or_default();
+        // Databases in memory have their names as hosts.
+        Some(format!("{target} {} {schema} {}", target.host, self.table))
+    }
+
     fn capacity(&self) -> Option<usize> {
         None
     }

@@ -5,6 +5,7 @@ use crate::value::{Check, RequestValue};
 use config::{DataConfig, DataDirection, DataParameter, DataQuery, DataSource, DataValidator, Key};
 use diagnostics::Diagnostic;
 use flow::{Compiler, Pattern};
+use message::Charset;
 use sql::{Dialect, Kind, Named, Pool, Statement};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -278,11 +279,27 @@ fn compile_lines(
             }
         },
     };
+    let charset = match config.property("csv_charset").filter(|label| !label.value.trim().is_empty()) {
+        None => Charset::UTF8,
+        Some(label) => match Charset::for_label(&label.value) {
+            Some(charset) => charset,
+            None => {
+                let message = format!("there is no charset `{}`", label.value.trim());
+                compiler.error(
+                    "bad-value",
+                    message,
+                    label.span,
+                    "expected UTF-8, windows-1252, ISO-8859-1, …",
+                );
+                return None;
+            }
+        },
+    };
     let number = |name: &str| text(name).and_then(|t| t.parse::<usize>().ok()).filter(|&n| n > 0);
     let has_header = text("csv_hasheader").is_some_and(|value| value.eq_ignore_ascii_case("true"));
     let table = Table {
         file: path_of(file, compiler),
-        form: TableForm::Lines(separator),
+        form: TableForm::Lines { separator, charset, is_said: Arc::default() },
         header: has_header.then(|| number("csv_headerrow").unwrap_or(1)),
         first: number("csv_startingrow").unwrap_or(1),
         most: number("csv_maxrowcount").unwrap_or(usize::MAX),

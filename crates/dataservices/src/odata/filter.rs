@@ -560,7 +560,7 @@ mod tests {
         assert!(sql(&nested, Dialect::Sqlite).unwrap().0.len() < 100 * 40);
         // SQL within a text stays a text.
         let (text, count) = sql("name eq '''; drop table items; --'", Dialect::Sqlite).unwrap();
-        assert_eq!((text.as_str(), count), ("(\"name\" = ?)", 1));
+        assert_eq!((text.as_str(), count), ("(`name` = ?)", 1));
     }
 
     #[test]
@@ -570,7 +570,7 @@ mod tests {
             let mut sql = Sql::new(&table, Dialect::Sqlite);
             sql.key(text).map(|()| (sql.text, sql.parameters))
         };
-        let one = Ok(("\"id\" = ?".to_owned(), vec![Parameter::BigInt(1)]));
+        let one = Ok(("`id` = ?".to_owned(), vec![Parameter::BigInt(1)]));
         assert_eq!((key("1"), key("id=1")), (one.clone(), one));
         for wrong in ["", "'1'", "1,2", "name='a'", "id=1,id=1", "id eq 1", "null"] {
             assert!(key(wrong).is_err(), "{wrong}");
@@ -579,7 +579,7 @@ mod tests {
             let mut sql = Sql::new(&table, Dialect::Sqlite);
             sql.order(text).map(|()| sql.text)
         };
-        assert_eq!(order("name desc, price,id asc").as_deref(), Ok("\"name\" DESC, \"price\", \"id\""));
+        assert_eq!(order("name desc, price,id asc").as_deref(), Ok("`name` DESC, `price`, `id`"));
         for wrong in ["", "name descending", "name,", "nobody", "(select 1)"] {
             assert!(order(wrong).is_err(), "{wrong}");
         }

@@ -111,7 +111,7 @@ pub(crate) async fn run(service: &Arc<Service>, context: &mut Context) -> Result
     Ok(Flow::Respond)
 }
 
-/// Logs why a request fails.
+/// Logs why a request fails, and notes where its tables are others than those that are cached.
 fn log(service: &Service, message: &str, request: &str, trouble: &Trouble) {
     let why = if trouble.nested.is_empty() { &trouble.message } else { &trouble.nested };
     tracing::warn!(
@@ -122,6 +122,9 @@ fn log(service: &Service, message: &str, request: &str, trouble: &Trouble) {
         code = trouble.code,
         "{why}",
     );
+    if trouble.unknown_name {
+        service.odata.iter().for_each(Source::doubt);
+    }
 }
 
 /// Whether a media type is one of JSON.

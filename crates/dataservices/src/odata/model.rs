@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the reported tables are cached; for an unknown table the database is queried again after a shorter time.
+/// How long the reported tables are cached; for an unknown table, and where the database does not know one, it is queried again after a shorter time.
 const FRESH: Duration = Duration::from_secs(60);
 const AGAIN: Duration = Duration::from_secs(2);
 
@@ -18,27 +18,43 @@ pub(crate) struct Source {
     /// The id of its config, which is a part of the path.
     pub config: String,
     pub pool: Arc<Pool>,
-    model: Mutex<Option<(Instant, Arc<Model>)>>,
+    cached: Mutex<Option<Cached>>,
+}
+
+/// The tables as they were.
+#[derive(Clone)]
+struct Cached {
+    since: Instant,
+    model: Arc<Model>,
+    /// The database did not know a table or a column.
+    is_doubted: bool,
 }
 
 impl Source {
     pub fn new(config: &str, pool: Arc<Pool>) -> Source {
-        Source { config: config.to_owned(), pool, model: Mutex::default() }
+        Source { config: config.to_owned(), pool, cached: Mutex::default() }
     }
 
     /// The tables, from the cache or from the database. `wanted`: a table that should be among them.
     pub async fn model(&self, lease: &mut Lease, wanted: Option<&str>) -> Result<Arc<Model>, Trouble> {
-        let cached = self.model.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((since, model)) = cached {
-            let is_there = wanted.is_none_or(|name| model.table(name).is_some());
-            if since.elapsed() < if is_there { FRESH } else { AGAIN } {
-                return Ok(model);
+        let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(cached) = cached {
+            let is_there = wanted.is_none_or(|name| cached.model.table(name).is_some());
+            if cached.since.elapsed() < if is_there && !cached.is_doubted { FRESH } else { AGAIN } {
+                return Ok(cached.model);
             }
         }
         let made = Arc::new(read(lease).await.map_err(|error| Trouble::of(&error, "tables"))?);
-        let kept = Some((Instant::now(), Arc::clone(&made)));
-        *self.model.lock().unwrap_or_else(PoisonError::into_inner) = kept;
+        let kept = Some(Cached { since: Instant::now(), model: Arc::clone(&made), is_doubted: false });
+        *self.cached.lock().unwrap_or_else(PoisonError::into_inner) = kept;
         Ok(made)
+    }
+
+    /// A table or a column does not exist: the tables are read again, as for an unknown one.
+    pub fn doubt(&self) {
+        if let Some(cached) = &mut *self.cached.lock().unwrap_or_else(PoisonError::into_inner) {
+            cached.is_doubted = true;
+        }
     }
 }
 
@@ -120,7 +136,8 @@ impl Edm {
 /// A quoted name in a statement. It is one that the database reported.
 pub(crate) fn quoted(name: &str, dialect: Dialect) -> String {
     match dialect {
-        Dialect::MySql => format!("`{}`", name.replace('`', "``")),
+        // SQLite takes a name in quotes that it does not know for a text.
+        Dialect::MySql | Dialect::Sqlite => format!("`{}`", name.replace('`', "``")),
         _ => format!("\"{}\"", name.replace('"', "\"\"")),
     }
 }

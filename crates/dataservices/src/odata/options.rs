@@ -16,10 +16,15 @@ impl Options {
         self.0.iter().find(|(given, _)| is_it(given)).map(|(_, value)| value.trim())
     }
 
-    /// Refuses system query options that are not supported here.
+    /// Refuses system query options that are not supported here, and those that are given twice (OData 4.01, part 2, 5.1).
     pub fn check(&self, supported: &[&str]) -> Result<(), Trouble> {
-        for (name, value) in &self.0 {
+        for (at, (name, value)) in self.0.iter().enumerate() {
             let plain = name.strip_prefix('$').unwrap_or(name);
+            let is_same = |(other, _): &(String, String)| other.strip_prefix('$').unwrap_or(other) == plain;
+            let is_system = name.starts_with('$') || supported.contains(&plain);
+            if is_system && self.0[..at].iter().any(is_same) {
+                return Err(failed(400, format!("${plain} is given more than once")));
+            }
             if plain == "format" {
                 if value.trim() != "json" && !value.starts_with("application/json") {
                     return Err(failed(406, "answers are JSON"));

@@ -91,10 +91,14 @@ pub(super) fn compile(processor: &MessageProcessor, compiler: &mut Compiler<'_>)
     let (pace, kind) = (pace(processor, compiler)?, kind?);
     let connection = connection(processor, compiler)?;
     let states = &compiler.services.states;
+    let messages = match store.place() {
+        Some(place) => Identity::of(ArtifactKind::MessageStore, "").part(&place),
+        None => Identity::of(ArtifactKind::MessageStore, &processor.message_store.value),
+    };
     Some(Processor {
         store,
         connection,
-        claim: states.get(&Identity::of(ArtifactKind::MessageStore, &processor.message_store.value)),
+        claim: states.get(&messages),
         activation: states.get(compiler.artifact_identity()),
         written: (active, definition(processor)),
         span: processor.span,

@@ -47,7 +47,7 @@ pub(crate) enum Pace {
     },
 }
 
-/// What all processors of a store share, those of other names and of other plans too.
+/// What all processors of a store share, those of other names and of other plans too, and those of other stores in the same table.
 #[derive(Default)]
 pub(crate) struct Claim {
     /// Held by the one that works on the first message.

@@ -61,7 +61,7 @@ pub fn message_store(store: &MessageStore, compiler: &mut Compiler<'_>) -> Optio
     Some(Arc::new(made))
 }
 
-/// Warns of another store in the same table, where processors of both send what is in it: each would send each message.
+/// Warns of another store in the same table, where processors of both send what is in it: whose turn it is would decide who sends a message.
 fn check_shared(store: &MessageStore, compiler: &mut Compiler<'_>) {
     let configuration = compiler.configuration;
     let is_sent = |store: &MessageStore| {
@@ -88,7 +88,7 @@ fn check_shared(store: &MessageStore, compiler: &mut Compiler<'_>) {
             "conflict",
             message,
             store.name.span,
-            "each message may be sent twice: let one processor send them",
+            "each message is sent by the one whose turn it is: let one processor send them",
         );
     }
 }

@@ -107,16 +107,28 @@ impl Transaction {
         drop(lease_of_message);
         let Some(mut lease) = lease else { return Ok(()) };
         let name = lease.pool().name().to_owned();
+        let is_open = lease.in_transaction();
         let done = match commits {
-            true if lease.in_transaction() => lease.commit().await,
+            true if is_open => lease.commit().await,
             true => Err(Error::new(Reason::Interrupted, "its connection broke before: nothing of it counts")),
-            false if lease.in_transaction() => lease.roll_back().await,
+            // Where the connection breaks, the database takes back what was done with it.
+            false if is_open => match lease.roll_back().await {
+                Err(error) if error.reason == Reason::Interrupted => Ok(()),
+                done => done,
+            },
             // The connection is gone, and what was done with it.
             false => Ok(()),
         };
         done.map_err(|error| {
-            let ending = if commits { "committed" } else { "rolled back" };
-            Fault::new(format!("the transaction over {name} cannot be {ending}")).because(error.detail())
+            let message = match (commits, error.reason) {
+                // The answer is lost, not the request.
+                (true, Reason::Interrupted) if is_open => {
+                    format!("it is not known whether the transaction over {name} is committed")
+                }
+                (true, _) => format!("the transaction over {name} cannot be committed"),
+                (false, _) => format!("the transaction over {name} cannot be rolled back"),
+            };
+            Fault::new(message).because(error.detail())
         })
     }
 }

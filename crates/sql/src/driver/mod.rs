@@ -246,6 +246,14 @@ impl Connection {
         }
     }
 
+    /// Whether it leads to the database of its name: a file may have been replaced.
+    pub fn is_current(&self) -> bool {
+        match self {
+            Connection::Sqlite(session) => session.has_its_file(),
+            _ => true,
+        }
+    }
+
     /// Whether the connection works.
     pub async fn ping(&mut self) -> Result<(), Error> {
         let driver = async {
@@ -319,6 +327,8 @@ fn failed(error: sqlx::Error) -> Error {
             Error {
                 state: database.code().map(|code| code.into_owned()),
                 number,
+                // Of MySQL: a record that was changed meanwhile, too many locks, deadlocks.
+                ends_transaction: matches!(number, Some(1020 | 1206 | 1213 | 1614)),
                 ..Error::new(Reason::Refused, database.message())
             }
         }

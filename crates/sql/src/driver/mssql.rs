@@ -403,7 +403,12 @@ fn failed(error: tiberius::error::Error) -> Error {
         Tds::Server(token) => {
             // From severity class 20 on the server closes the connection.
             let reason = if token.class() >= 20 { Reason::Interrupted } else { Reason::Refused };
-            Error { number: Some(token.code().into()), ..Error::new(reason, token.message()) }
+            Error {
+                number: Some(token.code().into()),
+                // A deadlock, and a row that was changed since the snapshot.
+                ends_transaction: matches!(token.code(), 1205 | 3960),
+                ..Error::new(reason, token.message())
+            }
         }
         Tds::Io { message, .. } => {
             Error::new(Reason::Interrupted, format!("the connection broke: {message}"))

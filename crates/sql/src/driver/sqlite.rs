@@ -10,17 +10,25 @@ use crate::value::{Columns, Row, Value, timestamp_text};
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, InterruptHandle, OpenFlags};
+use std::cell::Cell;
 use std::future::poll_fn;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc as answers;
 use tokio::sync::oneshot;
 
 /// How long a statement waits for other writers: those of this process, and then those of others.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+thread_local! {
+    /// How long the connection of this thread waits for others, whether it is to write, and since when it waits.
+    static PATIENT: Cell<(Duration, bool)> = const { Cell::new((PATIENCE, false)) };
+    static BEGUN: Cell<Option<Instant>> = const { Cell::new(None) };
+}
 
 /// Rows and bytes in a chunk that crosses from the thread, and most chunks that wait there.
 const CHUNK: usize = 64;
@@ -34,6 +42,16 @@ pub(crate) struct Session {
     /// Number of jobs so far.
     count: AtomicU64,
     given_up: Arc<AtomicU64>,
+    /// Its file as it was opened; `None`: it is in memory.
+    file: Option<(String, Inode)>,
+}
+
+/// What tells a file from another one of its name: the numbers of its device and of its node.
+type Inode = (u64, u64);
+
+fn inode(file: &str) -> Option<Inode> {
+    let metadata = std::fs::metadata(file).ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }
 
 /// Steps of a statement between two checks whether somebody waits for it: an interrupt does not reach a statement that is about to begin.
@@ -77,7 +95,9 @@ impl Session {
             match connection {
                 Err(error) => _ = opened.send(Err(error)),
                 Ok(mut connection) => {
-                    if opened.send(Ok(Arc::new(connection.get_interrupt_handle()))).is_ok() {
+                    let name = source.target.database.clone();
+                    let file = name.and_then(|name| inode(&name).map(|inode| (name, inode)));
+                    if opened.send(Ok((Arc::new(connection.get_interrupt_handle()), file))).is_ok() {
                         let turns = source.target.database.as_deref().map(|file| Turns::of(Path::new(file)));
                         serve(&mut connection, &queue, &looks, turns.as_ref());
                     }
@@ -89,9 +109,14 @@ impl Session {
             .name("sqlite".to_owned())
             .spawn(run)
             .map_err(|error| unavailable(format!("no thread for a connection: {error}")))?;
-        let interrupt =
+        let (interrupt, file) =
             is_open.await.map_err(|_| unavailable("the thread of the connection ended".to_owned()))??;
-        Ok(Session { jobs, interrupt, count: AtomicU64::new(0), given_up })
+        Ok(Session { jobs, interrupt, count: AtomicU64::new(0), given_up, file })
+    }
+
+    /// Whether its file is still the one of that name: it may have been replaced, as by a backup. SQLite would read the old one on and on.
+    pub fn has_its_file(&self) -> bool {
+        self.file.as_ref().is_none_or(|(name, opened)| inode(name).as_ref() == Some(opened))
     }
 
     pub async fn run(
@@ -164,7 +189,10 @@ fn gone() -> Error {
 }
 
 /// Who waits for the connection, until it is open.
-type Opened = Arc<Mutex<Option<oneshot::Sender<Result<Arc<InterruptHandle>, Error>>>>>;
+type Opened = Arc<Mutex<Option<oneshot::Sender<Result<Parts, Error>>>>>;
+
+/// What the handle of a connection needs of it.
+type Parts = (Arc<InterruptHandle>, Option<(String, Inode)>);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -207,8 +235,31 @@ fn open(source: &Source, opened: &Opened) -> Result<Connection, Error> {
         connection.progress_handler(STEPS, Some(is_unwanted)).map_err(unavailable)?;
         connection.execute_batch(init).map_err(|error| of_init(source, unavailable(error)))?;
     }
-    connection.busy_timeout(patience).map_err(unavailable)?;
+    PATIENT.set((patience, false));
+    connection.busy_handler(Some(waits)).map_err(unavailable)?;
     Ok(connection)
+}
+
+/// Waits a moment for whoever has the file locked; `false`: that took too long.
+fn waits(attempt: i32) -> bool {
+    let (patience, writes) = PATIENT.get();
+    let now = Instant::now();
+    let begun = BEGUN.get().filter(|_| attempt > 0).unwrap_or(now);
+    BEGUN.set(Some(begun));
+    let is_patient = now.duration_since(begun) < patience;
+    if is_patient {
+        std::thread::sleep(pause(attempt, writes));
+    }
+    is_patient
+}
+
+/// The time to the next attempt. Where another process has many that write, the file is free for some microseconds between two of them: who tries ten
+/// times a second, as SQLite itself does, comes too late for many seconds. Of this process one at a time waits to write, so that may try more often.
+fn pause(attempt: i32, writes: bool) -> Duration {
+    let attempt = u64::try_from(attempt).unwrap_or(0);
+    // Others do not keep its step.
+    let apart = attempt % 3;
+    Duration::from_millis(if writes { 1 + apart } else { (1 + 2 * attempt).min(25) + apart })
 }
 
 /// Runs jobs until the handle is dropped.
@@ -244,14 +295,19 @@ fn serve(
                 continue;
             }
         }
+        PATIENT.set((PATIENT.get().0, turn.is_some()));
+        let was_open = !connection.is_autocommit();
         let done = if job.is_batch {
             connection.execute_batch(&job.text).map(|()| Outcome::default()).map_err(failed)
         } else {
             answer(connection, &job)
         };
-        if connection.is_autocommit() {
+        let is_over = connection.is_autocommit();
+        if is_over {
             turn = None;
         }
+        // A full disk, an error of it, or `RAISE(ROLLBACK, …)`.
+        let done = done.map_err(|error| Error { ends_transaction: was_open && is_over, ..error });
         // The receiver may have gone.
         _ = job.sender.blocking_send(match done {
             Ok(outcome) => Message::Done(outcome),
@@ -367,4 +423,21 @@ fn failed(error: rusqlite::Error) -> Error {
         other => other.to_string(),
     };
     Error { number: code, ..Error::new(reason, message) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_to_write_tries_often_and_others_do_not() {
+        let attempts = |writes: bool| {
+            let ends = (0..).scan(Duration::ZERO, |end, attempt| {
+                *end += pause(attempt, writes);
+                Some(*end)
+            });
+            ends.take_while(|end| *end < PATIENCE).count()
+        };
+        assert!(attempts(true) > 9_000 && attempts(false) < 1_000, "{} {}", attempts(true), attempts(false));
+    }
 }
