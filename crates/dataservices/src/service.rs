@@ -9,7 +9,7 @@ use crate::run::{Terms, perform};
 use crate::value::Givens;
 use bytes::Bytes;
 use flow::data::DataService;
-use flow::{Client, Context, Fault, Flow, Mediator, Moves, Need, Split};
+use flow::{Client, Context, DefinitionForm, Fault, Flow, Mediator, Moves, Need, Split};
 use message::{Body, BodyError, BodyStream, Headers, MediaType, Payload, Reading, Value};
 use sql::TimeSlice;
 use std::any::Any;
@@ -75,8 +75,8 @@ impl Mediator for Step {
             }
             let form = form(context);
             let service = Arc::clone(&self.0);
-            if let Some(about) = self.openapi(context) {
-                answer(context, Body::Bytes(about.into()), Form::Json, None);
+            if let Some(definition) = self.openapi(context) {
+                definition.send(context);
                 context.response = true;
                 return Ok(Flow::Respond);
             }
@@ -122,13 +122,15 @@ fn form(context: &Context) -> Form {
 
 impl Step {
     /// The response to a request for the OpenAPI description.
-    fn openapi(&self, context: &Context) -> Option<String> {
+    fn openapi(&self, context: &Context) -> Option<Reply> {
         let inbound = &context.inbound;
-        let asks = inbound.method == message::Method::Get
-            && inbound.service_length > 0
-            && matches!(inbound.postfix().trim_start_matches('/'), "?swagger.json" | "?openapi.json");
+        let form = DefinitionForm::of_query(inbound.postfix().trim_start_matches('/').strip_prefix('?')?)?;
+        if inbound.method != message::Method::Get || inbound.service_length == 0 {
+            return None;
+        }
         let address = format!("{}://{}/services/{}", inbound.scheme(), inbound.host, self.0.name);
-        asks.then(|| crate::describe::openapi(&self.0, &address).to_string())
+        let definition = crate::describe::openapi(&self.0, &address);
+        Some(Reply::new(200, form.media_type(), form.written(&definition)))
     }
 
     /// Runs a request until its response is complete, or its first part is. Returns the events that it causes.

@@ -1651,6 +1651,8 @@ fn it_says_what_it_is() {
     let described = with_one_resource(&one, &resource);
     let openapi = ask(&described, "GET", "/services/Shop?swagger.json", &[], "");
     assert!(openapi.status == 200 && openapi.body.contains(r#""/r/{A}":{"get""#), "{openapi:?}");
+    let openapi = ask(&described, "GET", "/services/Shop?openapi.yaml", &[], "");
+    assert!(openapi.status == 200 && openapi.body.contains("\n  \"/r/{A}\":\n    \"get\":\n"), "{openapi:?}");
     let response = get(&tested, "one?a=1");
     assert_eq!(response.body, "<R xmlns=\"urn:shop\"><Row><a>1</a></Row></R>");
 }

@@ -42,6 +42,7 @@ pub use expression::{Expression, KeyValue, Wanted, java, library, streaming, syn
 pub use http::access::{self, Access, AccessLog};
 pub use http::dispatch::Bus;
 pub use http::inbound;
+pub use http::openapi::Form as DefinitionForm;
 pub use http::respond::answer_status;
 pub use message::regex::{Pattern, Search};
 pub use runtime::context::{Context, Contexts};

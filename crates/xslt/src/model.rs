@@ -245,7 +245,9 @@ pub(crate) struct Literal {
     /// … `<name`, `</name>`, …
     pub open: Box<[u8]>,
     pub close: Box<[u8]>,
-    /// … the attributes whose value is fixed (none where there are attribute sets), both together, …
+    /// … how many of its attributes have fixed values before the first that has not (none where there are attribute sets), …
+    pub fixed_count: usize,
+    /// … these attributes, `<name` and them together, …
     pub fixed: Box<[u8]>,
     pub start: Box<[u8]>,
     /// … whether there are others or attribute sets, …
@@ -331,14 +333,17 @@ impl Literal {
             }
             lead.extend_from_slice(attribute.local.as_bytes());
             lead.extend_from_slice(b"=\"");
-            if let Avt::Fixed(value) = &attribute.value
-                && self.sets.is_empty()
-            {
-                fixed.extend_from_slice(&lead);
+            attribute.lead = lead.into();
+        }
+        if self.sets.is_empty() {
+            // Those behind a computed one come behind it: the result has the order of the stylesheet.
+            for attribute in &self.attributes {
+                let Avt::Fixed(value) = &attribute.value else { break };
+                fixed.extend_from_slice(&attribute.lead);
                 xml::escape::push_attribute_controlled(&mut fixed, value);
                 fixed.push(b'"');
+                self.fixed_count += 1;
             }
-            attribute.lead = lead.into();
         }
         self.start = [&*self.open, &*fixed].concat().into();
         self.fixed = fixed.into();

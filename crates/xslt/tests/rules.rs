@@ -34,6 +34,11 @@ fn results() {
     let input = "<r><a id='1'>x</a><b>y</b><a id='2'>z</a></r>";
     for (body, expected) in [
         ("<xsl:template match='a'><i><xsl:value-of select='@id'/></i></xsl:template>", "<i>1</i>y<i>2</i>"),
+        // Attributes have the order of the stylesheet.
+        (
+            "<xsl:template match='/'><o a='1' b='{1+1}' c='&lt;3' d='{2+2}'/></xsl:template>",
+            "<o a=\"1\" b=\"2\" c=\"&lt;3\" d=\"4\"/>",
+        ),
         (
             "<xsl:template match='/'><xsl:value-of select='element-available(\"e:document\")'/>,<xsl:value-of select='element-available(\"e:nothing\")'/></xsl:template>",
             "true,false",

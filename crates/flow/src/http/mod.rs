@@ -10,7 +10,7 @@ pub mod inbound;
 mod inquiries;
 mod ldap;
 mod local;
-mod openapi;
+pub mod openapi;
 pub mod respond;
 mod rooms;
 mod routing;

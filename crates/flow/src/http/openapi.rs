@@ -9,10 +9,43 @@ use serde_json::{Map, Value as Json, json};
 use transport::Response;
 
 /// The forms of a definition.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `?openapi.json`, `?swagger.json`.
     Json,
+    /// `?openapi.yaml`, `?swagger.yaml`.
     Yaml,
+}
+
+impl Form {
+    /// The form that the query of a request asks for; `None`: it asks for something else.
+    pub fn of_query(query: &str) -> Option<Form> {
+        match query.split(['&', '=']).next()? {
+            "openapi.json" | "swagger.json" => Some(Form::Json),
+            "openapi.yaml" | "swagger.yaml" => Some(Form::Yaml),
+            _ => None,
+        }
+    }
+
+    /// The media type, with its charset.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Form::Json => "application/json; charset=UTF-8",
+            Form::Yaml => "application/yaml; charset=UTF-8",
+        }
+    }
+
+    /// The definition as text.
+    pub fn written(self, definition: &Json) -> String {
+        match self {
+            Form::Json => definition.to_string(),
+            Form::Yaml => {
+                let mut out = String::new();
+                yaml(definition, 0, &mut out);
+                out
+            }
+        }
+    }
 }
 
 /// The answer to a request for the definition; `None`: it asks for something else.
@@ -20,12 +53,7 @@ pub(crate) fn answer(api: &Api, sub_path: &str, inbound: &Inbound) -> Option<Res
     if inbound.method != Method::Get {
         return None;
     }
-    let item = sub_path.strip_prefix("/?")?.split(['&', '=']).next()?;
-    let form = match item {
-        "openapi.json" | "swagger.json" => Form::Json,
-        "openapi.yaml" | "swagger.yaml" => Form::Yaml,
-        _ => return None,
-    };
+    let form = Form::of_query(sub_path.strip_prefix("/?")?)?;
     let definition = match &api.definition {
         None => generated(api, inbound),
         Some(bytes) => match serde_json::from_slice::<Json>(bytes) {
@@ -40,14 +68,7 @@ pub(crate) fn answer(api: &Api, sub_path: &str, inbound: &Inbound) -> Option<Res
             }
         },
     };
-    Some(match form {
-        Form::Json => answered(form, definition.to_string().into_bytes()),
-        Form::Yaml => {
-            let mut out = String::new();
-            yaml(&definition, 0, &mut out);
-            answered(form, out.into_bytes())
-        }
-    })
+    Some(answered(form, form.written(&definition).into_bytes()))
 }
 
 /// As [`answer`] at `/NAME?swagger.json`, where WSO2 has the definition of an API whatever its context is.
@@ -62,11 +83,7 @@ pub(crate) fn answer_by_name<'a>(
 }
 
 fn answered(form: Form, bytes: Vec<u8>) -> Response {
-    let media = match form {
-        Form::Json => "application/json",
-        Form::Yaml => "application/yaml",
-    };
-    Response::new(200, Body::Bytes(bytes.into())).with("Content-Type", format!("{media}; charset=UTF-8"))
+    Response::new(200, Body::Bytes(bytes.into())).with("Content-Type", form.media_type())
 }
 
 /// A definition that was given, with this server's address in it.

@@ -90,6 +90,7 @@ impl Compiler<'_> {
             number: 0,
             open: Box::default(),
             close: Box::default(),
+            fixed_count: 0,
             fixed: Box::default(),
             start: Box::default(),
             more: false,

@@ -30,12 +30,10 @@ impl Engine<'_> {
                 }
                 return Ok(());
             }
-            for attribute in &literal.attributes {
-                if let avt @ Avt::Parts(_) = &attribute.value {
-                    let value = self.avt(avt, *focus, frame, place)?;
-                    if let Some(fast) = out.fast() {
-                        fast.literal_attribute(&attribute.lead, &value);
-                    }
+            for attribute in &literal.attributes[literal.fixed_count..] {
+                let value = self.avt(&attribute.value, *focus, frame, place)?;
+                if let Some(fast) = out.fast() {
+                    fast.literal_attribute(&attribute.lead, &value);
                 }
             }
             return Ok(());
@@ -49,10 +47,7 @@ impl Engine<'_> {
         }
         self.attribute_sets(&literal.sets, *focus, out)?;
         for attribute in &literal.attributes {
-            let value = match &attribute.value {
-                Avt::Fixed(value) => Cow::Borrowed(&**value),
-                avt => self.avt(avt, *focus, frame, place)?,
-            };
+            let value = self.avt(&attribute.value, *focus, frame, place)?;
             out.attribute(&attribute.prefix, &attribute.namespace, &attribute.local, &value);
         }
         Ok(())
