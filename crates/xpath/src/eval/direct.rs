@@ -59,9 +59,10 @@ impl Simple {
     }
 }
 
-/// What [`Eval::near`] finds.
-pub(crate) enum Near {
-    None,
+/// What a path leads to, as far as somebody wants to know it.
+pub(crate) enum Reached {
+    Nothing,
+    /// The first node, or the only one.
     Node(NodeId),
     Several,
 }
@@ -235,24 +236,26 @@ impl<'a> Eval<'a> {
         step: &Step,
         node: Node,
         only: bool,
-    ) -> Result<Option<Near>, Fault> {
+    ) -> Result<Option<Reached>, Fault> {
         let Test::Name(index) = &step.test else { return Ok(None) };
         if !step.predicates.is_empty() || !matches!(step.axis, Axis::Child | Axis::Attribute) {
             return Ok(None);
         }
-        let Some(name) = self.name(*index, node.doc, doc) else { return Ok(Some(Near::None)) };
+        let Some(name) = self.name(*index, node.doc, doc) else { return Ok(Some(Reached::Nothing)) };
         if step.axis == Axis::Attribute {
             spend(1)?;
-            return Ok(Some(doc.attribute_by_name(node.id, name).map_or(Near::None, Near::Node)));
+            return Ok(Some(doc.attribute_by_name(node.id, name).map_or(Reached::Nothing, Reached::Node)));
         }
-        let first = doc.child_named(node.id, name);
-        let found = match first {
-            None => Near::None,
-            Some(first) if only && doc.sibling_named(first, name).is_some() => Near::Several,
-            Some(first) => Near::Node(first),
+        let last = || doc.last_child(node.id);
+        let (found, seen) = match doc.child_named(node.id, name) {
+            None => (Reached::Nothing, last()),
+            Some(first) if !only => (Reached::Node(first), Some(first)),
+            Some(first) => match doc.sibling_named(first, name) {
+                None => (Reached::Node(first), last()),
+                second => (Reached::Several, second),
+            },
         };
-        let seen = first.filter(|_| !only).or_else(|| doc.last_child(node.id)).unwrap_or(node.id);
-        spend(1 + (seen.index().abs_diff(node.id.index()) >> 4))?;
+        spend(1 + (seen.unwrap_or(node.id).index().abs_diff(node.id.index()) >> 4))?;
         Ok(Some(found))
     }
 

@@ -1,6 +1,6 @@
 //! Operations as nodes: paths run depth-first, predicates count along them.
 
-use super::direct::Near;
+use super::direct::Reached;
 use super::{Each, Eval, Fault, Frame, Walk, fault, spend};
 use crate::ast::{Axis, BinaryOp};
 use crate::error::Span;
@@ -60,8 +60,8 @@ impl<'a> Eval<'a> {
                     && let Some(near) = self.near(doc, step, node, false)?
                 {
                     return Ok(match near {
-                        Near::Node(first) => Some(node.at(first)),
-                        Near::None | Near::Several => None,
+                        Reached::Node(first) => Some(node.at(first)),
+                        Reached::Nothing | Reached::Several => None,
                     });
                 }
                 self.walk(doc, node.doc, &p.steps, node.id, &mut |n| {

@@ -12,7 +12,7 @@ use super::plan::{Arithmetic, Seq, SeqOp};
 use crate::ast::BinaryOp;
 use crate::atomic::{Atomic, Decimal, parse_double};
 use crate::error::Span;
-use crate::eval::direct::Near;
+use crate::eval::direct::Reached;
 use crate::eval::{Eval, Fault, Frame, grown, push_part, spend};
 use crate::functions as text;
 use crate::number::{self, holds};
@@ -215,27 +215,28 @@ impl<'a> Eval<'a> {
     /// The only node of a path.
     fn single_of_path(&self, path: &'a Path, at: Frame) -> Result<Option<Single<'a>>, Fault> {
         let Some((doc, node)) = self.direct(path, at)? else { return Ok(None) };
-        let (mut found, mut several) = (None, false);
         let near = match &*path.steps {
             [step] => self.near(doc, step, node, true)?,
             _ => None,
         };
-        match near {
-            Some(Near::None) => {}
-            Some(Near::Node(n)) => found = Some(n),
-            Some(Near::Several) => return Ok(None),
+        let only = match near {
+            Some(near) => near,
             None => {
-                _ = self.walk(doc, node.doc, &path.steps, node.id, &mut |n| {
-                    several = found.is_some();
-                    found = Some(n);
-                    Ok(!several)
-                })?
+                let mut found = Reached::Nothing;
+                self.walk(doc, node.doc, &path.steps, node.id, &mut |n| {
+                    found = match found {
+                        Reached::Nothing => Reached::Node(n),
+                        _ => Reached::Several,
+                    };
+                    Ok(!matches!(found, Reached::Several))
+                })?;
+                found
             }
-        }
-        match found {
-            None => Ok(Some(Single::Empty)),
-            Some(_) if several => Ok(None),
-            Some(n) => {
+        };
+        match only {
+            Reached::Nothing => Ok(Some(Single::Empty)),
+            Reached::Several => Ok(None),
+            Reached::Node(n) => {
                 let text = self.text_of(doc, node.doc, n)?;
                 Ok(Some(match doc.kind(n) {
                     NodeKind::Comment | NodeKind::ProcessingInstruction => Single::Text(text),
