@@ -84,13 +84,26 @@ fn check(list: &config::Key, compiler: &mut Compiler<'_>) {
     }
 }
 
+/// The recipients that get a copy: those that are not suspended.
+///
+/// # Errors
+/// There is none.
+fn ready(name: &str, endpoints: Vec<Arc<dyn Endpoint>>) -> Result<Choice, Fault> {
+    let ready: Vec<_> = endpoints.iter().filter(|endpoint| endpoint.is_ready()).cloned().collect();
+    if ready.is_empty() {
+        let leaves: Vec<_> = endpoints.iter().flat_map(|endpoint| endpoint.leaves()).collect();
+        return Err(crate::group::none_ready(name, &leaves));
+    }
+    Ok(Choice::Everyone(ready))
+}
+
 impl Endpoint for RecipientList {
     fn name(&self) -> &str {
         &self.name
     }
 
     fn choose(&self, _: &mut Context, _: &Attempts, _: &mut Step) -> Result<Choice, Fault> {
-        Ok(Choice::Everyone(self.endpoints.clone()))
+        ready(&self.name, self.endpoints.clone())
     }
 
     fn leaves(&self) -> Vec<Arc<dyn Leaf>> {
@@ -128,11 +141,10 @@ impl Endpoint for Named {
         let urls = list.split(',').map(str::trim).filter(|url| !url.is_empty());
         let endpoints: Vec<_> = urls.take(MOST + 1).map(|url| self.recipient(url, context)).collect();
         match endpoints.len() {
-            0 => Err(crate::group::none_ready(&self.name, &[])),
             count if count > MOST => {
                 Err(Fault::new(format!("the message names more than {MOST} recipients")))
             }
-            _ => Ok(Choice::Everyone(endpoints)),
+            _ => ready(&self.name, endpoints),
         }
     }
 

@@ -170,14 +170,17 @@ async fn everyone(
 ) -> Result<Sent, Fault> {
     let limits = context.services.limits.clone();
     context.payload.buffer(&limits).await?;
-    // An aggregate in the out flow collects the answers by this.
+    // An aggregate in the out flow collects the answers by these, as the copies of a split.
     let name = Arc::from("aggregateCorelation");
     context.begin_split(&[&name]);
     context.properties.set(name, Value::from(context.message_id()));
     let (receive, mut original) = (destination.receive, context.branch());
-    let parts = endpoints.into_iter().map(move |endpoint| Branch {
-        context: original.branch(),
-        target: BranchTarget::Endpoint(Destination { receive, ..Destination::to(endpoint) }),
+    let (sequence, count): (Arc<str>, _) = (Arc::from("messageSequence"), endpoints.len());
+    let parts = endpoints.into_iter().enumerate().map(move |(index, endpoint)| {
+        let mut context = original.branch();
+        context.properties.set(Arc::clone(&sequence), Value::from(format!("{index}/{count}")));
+        let target = BranchTarget::Endpoint(Destination { receive, ..Destination::to(endpoint) });
+        Branch { context, target }
     });
     Ok(Sent::Split(Split::at_once(parts, false)))
 }
